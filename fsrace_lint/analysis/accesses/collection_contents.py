@@ -36,7 +36,7 @@ class CollectionContents:
                 anything else nothing is given.
         """
         match binding:
-            case IterationElement(iterable=Expression(expr=expr, scope=scope), index=None | 0):
+            case IterationElement(source=Expression(expr=expr, scope=scope), index=None | 0):
                 yield from self._elements(expr, scope, 0)
             case Expression(expr=m.Subscript(value=value, index=m.Constant(value=int())), scope=scope):
                 yield from self._elements(value, scope, 0)

@@ -153,7 +153,7 @@ class ExistenceChecks:
         """
         sides = [
             side.expr if isinstance(side, Expression) and isinstance(side.expr, m.Constant) else None
-            for side in (bound.then, bound.otherwise)
+            for side in bound.options
         ]
         may_be = [side is not None and fits(side.value) for side in sides]
         implied = None not in sides

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from fsrace_lint.analysis.dataflow.process_set import TOP, runs
 from fsrace_lint.analysis.dataflow.rank_partition import UNPARTITIONED
-from fsrace_lint.analysis.values.abstract_values import Expression, expressions_of
+from fsrace_lint.analysis.values.abstract_values import Expression
+from fsrace_lint.analysis.values.trace_back import expressions_of
 from fsrace_lint.files.spans import Place
 from fsrace_lint.program.symbols import as_function
 from fsrace_lint.syntax import model as m

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.analysis.accesses.model import OpenFile, Operation
 from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
 from fsrace_lint.analysis.values.abstract_values import (
-    ConditionalValue,
     ContextResult,
-    Expression,
-    Union,
     UnpackedPart,
 )
 from fsrace_lint.analysis.values.call_arguments import library_argument
+from fsrace_lint.analysis.values.trace_back import sources
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.accesses.effects import Effects
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
-    from fsrace_lint.analysis.values.abstract_values import Binding, Environment
+    from fsrace_lint.analysis.values.abstract_values import Environment
 
 _DEEPEST: Final = 6
 _FILE: Final = "io.IOBase"
@@ -65,7 +63,9 @@ class FileHandles:
                 return None if operation is None else OpenFile(file, operation, scope)
             case m.Name() | m.Attribute():
                 bound = self.entry_states.rank_tests.known(file, scope)
-                return None if bound is None else self._behind(bound, depth + 1)
+                traced = sources(bound, depth + 1, through=ContextResult)
+                found = (self.opening(v.expr, v.scope, steps) for v, steps in traced if v is not None)
+                return next(filter(None, found), None)
             case m.Conditional(body=body, orelse=orelse):
                 return self.opening(body, scope, depth + 1) or self.opening(orelse, scope, depth + 1)
             case _:
@@ -94,22 +94,8 @@ class FileHandles:
         return (
             isinstance(one, UnpackedPart)
             and isinstance(two, UnpackedPart)
-            and one.whole.expr is two.whole.expr
+            and one.source.expr is two.source.expr
         )
-
-    def _behind(self, binding: Binding, depth: int) -> OpenFile | None:
-        match binding:
-            case (
-                Expression(expr=expr, scope=scope) | ContextResult(context=Expression(expr=expr, scope=scope))
-            ):
-                return self.opening(expr, scope, depth)
-            case ConditionalValue(then=then, otherwise=otherwise):
-                return self._behind(then, depth + 1) or self._behind(otherwise, depth + 1)
-            case Union(options=options):
-                found = (self._behind(option, depth + 1) for option in options)
-                return next((opening for opening in found if opening is not None), None)
-            case _:
-                return None
 
     def is_written(self, opening: OpenFile) -> bool:
         """Tell whether something is put into a file, by the function that opens it or others of its class."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.analysis.values.abstract_values import ContextResult, Expression, expressions_of
+from fsrace_lint.analysis.values.abstract_values import ContextResult, Expression
 from fsrace_lint.analysis.values.call_arguments import library_argument
+from fsrace_lint.analysis.values.trace_back import expressions_of
 from fsrace_lint.engine.query import query
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, parts
@@ -69,7 +70,7 @@ class HttpDownloads:
         """Give the call that a file object comes from."""
         bound = self.entry_states.rank_tests.known(file, scope)
         if isinstance(bound, ContextResult):
-            bound = bound.context
+            bound = bound.source
         yield bound.expr if isinstance(bound, Expression) else file
 
     def _is_answer(self, expr: m.Expr, scope: Environment, depth: int) -> bool:

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.analysis.accesses.model import Operation
 from fsrace_lint.analysis.paths.abstract_path import AbstractPath, PathVariable, variables_of
 from fsrace_lint.analysis.values.abstract_values import (
-    ConditionalValue,
     Expression,
     IterationElement,
-    Union,
     UnpackedPart,
 )
+from fsrace_lint.analysis.values.trace_back import sources
 from fsrace_lint.engine.query import lazy, query
 from fsrace_lint.files.spans import Place
 from fsrace_lint.syntax import model as m
@@ -162,24 +161,13 @@ class VanishingFiles:
         if isinstance(expr, (m.Name, m.Attribute)):
             bound = self.entry_states.rank_tests.known(expr, scope)
             if bound is not None:
-                return self._listing_behind(bound, depth + 1) or self._gathered(expr, bound, depth + 1)
+                traced = sources(bound, depth + 1, through=(IterationElement, UnpackedPart))
+                found = (self.listing(v.expr, v.scope, steps) for v, steps in traced if v is not None)
+                return _first(found) or self._gathered(expr, bound, depth + 1)
         values: Iterable[m.Expr] = parts(expr)
         if isinstance(expr, m.Comprehension):
             values = (generator.iterable for generator in expr.generators)
         return _first(self.listing(value, scope, depth + 1) for value in values)
-
-    def _listing_behind(self, binding: Binding, depth: int) -> DirectoryListing | None:
-        match binding:
-            case Expression(expr=expr, scope=scope):
-                return self.listing(expr, scope, depth)
-            case IterationElement(iterable=value) | UnpackedPart(whole=value):
-                return self.listing(value.expr, value.scope, depth)
-            case ConditionalValue(then=then, otherwise=otherwise):
-                return _first(self._listing_behind(option, depth + 1) for option in (then, otherwise))
-            case Union(options=options):
-                return _first(self._listing_behind(option, depth + 1) for option in options)
-            case _:
-                return None
 
     def _gathered(self, name: m.Expr, binding: Binding, depth: int) -> DirectoryListing | None:
         """Find the listing whose entries a function puts into a list, which was empty at first."""

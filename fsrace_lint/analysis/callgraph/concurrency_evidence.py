@@ -9,8 +9,9 @@ from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
 from fsrace_lint.analysis.dataflow.infeasible_paths import is_infeasible
 from fsrace_lint.analysis.dataflow.process_set import MAIN, SYNCHRONIZING, TOP
 from fsrace_lint.analysis.ranks.rank_sources import TRANSPARENT
-from fsrace_lint.analysis.values.abstract_values import ConditionalValue, Expression, Union, expressions_of
+from fsrace_lint.analysis.values.abstract_values import Expression, Union
 from fsrace_lint.analysis.values.call_arguments import library_argument
+from fsrace_lint.analysis.values.trace_back import expressions_of
 from fsrace_lint.engine.query import query
 from fsrace_lint.files.spans import Place
 from fsrace_lint.program.symbols import Instance, as_function
@@ -419,8 +420,6 @@ class ConcurrencyEvidence:
                 return self._is_one(self.entry_states.rank_tests.known(name, scope))
             case Expression(expr=expr):
                 return expr == m.Constant(1)
-            case ConditionalValue(then=then, otherwise=otherwise):
-                return self._is_one(then) and self._is_one(otherwise)
             case Union(options=options):
                 return all(map(self._is_one, options))
             case _:

@@ -193,7 +193,7 @@ def is_spawned_number(edge: CallEdge, argument: Argument) -> bool:
     bound = edge.call_site.state.scope.get(value.id) if isinstance(value, m.Name) else None
     if not isinstance(bound, IterationElement) or bound.index is not None or not edge.call_site.repeated:
         return False
-    counted = bound.iterable.expr
+    counted = bound.source.expr
     return isinstance(counted, m.Call) and counted.function == m.Name("range")
 
 

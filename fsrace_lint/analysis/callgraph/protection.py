@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.dataflow.abstract_state import caught_by
 from fsrace_lint.analysis.dataflow.process_set import FIRST, NOT_FIRST, TOP
-from fsrace_lint.analysis.values.abstract_values import ConditionalValue, Expression, Union, expressions_of
+from fsrace_lint.analysis.values.abstract_values import Expression, Union
+from fsrace_lint.analysis.values.trace_back import expressions_of
 from fsrace_lint.catalog.lexicon import says
 from fsrace_lint.engine.query import query
 from fsrace_lint.program.modules import LinkedFunction
@@ -193,7 +194,7 @@ class Protection:
         It may be made before, under a name, and be a lock on one of several ways.
         """
         bound = self.rank_tests.known(context.expr, context.scope)
-        made = expressions_of(bound) if isinstance(bound, (Expression, ConditionalValue, Union)) else []
+        made = expressions_of(bound) if isinstance(bound, (Expression, Union)) else []
         return any(self._is_lock(side) for each in (context, *made) for side in _sides(each))
 
     def _is_lock(self, context: Expression) -> bool:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
-    ConditionalValue,
     Expression,
     IterationElement,
     Union,
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
 
 LoopStatement: TypeAlias = "m.While | m.For"
-_FOLLOWED: Final = (Argument, Union, IterationElement, ConditionalValue, Expression)
+_FOLLOWED: Final = (Argument, Union, IterationElement, Expression)
 """What may be a number to count on from."""
 
 

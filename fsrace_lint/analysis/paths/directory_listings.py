@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.analysis.values.abstract_values import ConditionalValue, Expression, IterationElement, Union
+from fsrace_lint.analysis.values.abstract_values import IterationElement
+from fsrace_lint.analysis.values.trace_back import sources
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 
 if TYPE_CHECKING:
     from fsrace_lint.analysis.ranks.rank_tests import RankTests
-    from fsrace_lint.analysis.values.abstract_values import Binding, Environment
+    from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.catalog import Catalog
 
 _DEEPEST: Final = 16
@@ -39,8 +40,8 @@ class DirectoryListings:
             return False
         match expr:
             case m.Name() | m.Attribute():
-                bound = self.rank_tests.known(expr, scope)
-                return bound is not None and self._bound(bound, depth + 1)
+                traced = sources(self.rank_tests.known(expr, scope), depth + 2, through=IterationElement)
+                return all(v is not None and self.is_listing(v.expr, v.scope, steps) for v, steps in traced)
             case m.Call(function=function, arguments=arguments):
                 if self._lists(function, scope):
                     return True
@@ -53,20 +54,6 @@ class DirectoryListings:
                 return self.is_listing(value, scope, depth + 1)
             case m.Comprehension(generators=(generator,)):
                 return self.is_listing(generator.iterable, scope, depth + 1)
-            case _:
-                return False
-
-    def _bound(self, binding: Binding, depth: int) -> bool:
-        match binding:
-            case (
-                Expression(expr=expr, scope=scope)
-                | IterationElement(iterable=Expression(expr=expr, scope=scope))
-            ):
-                return self.is_listing(expr, scope, depth + 1)
-            case ConditionalValue(then=then, otherwise=otherwise):
-                return self._bound(then, depth + 1) and self._bound(otherwise, depth + 1)
-            case Union(options=options):
-                return all(self._bound(option, depth + 1) for option in options)
             case _:
                 return False
 

@@ -29,7 +29,7 @@ class LoopRanges:
 
     def are_equal(self, element: IterationElement) -> bool:
         """Tell whether each process goes over the same, and in the same order."""
-        iterable = element.iterable
+        iterable = element.source
         if element.index is None and self._is_equal(iterable):
             return True
         return self._counts(iterable.expr, iterable.scope, element.index)

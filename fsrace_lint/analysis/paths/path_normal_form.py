@@ -27,7 +27,6 @@ from fsrace_lint.analysis.paths.replicated_calls import ReplicatedCalls
 from fsrace_lint.analysis.paths.work_items import WorkItems
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
-    ConditionalValue,
     ContextResult,
     Expression,
     IterationElement,
@@ -371,7 +370,7 @@ class PathNormalizer:
             return False
         if is_none(binding):
             return True
-        if not isinstance(binding, Union):
+        if type(binding) is not Union:
             return False
         class_ = self.resolver.class_of(self.resolver.symbol(expr.value, scope))
         kept = any(isinstance(option, Unknown) for option in binding.options)
@@ -397,11 +396,11 @@ class PathNormalizer:
             case Unknown():
                 return None
             case (
-                ContextResult(context=Expression(expr=m.Call() as call, scope=scope))
-                | UnpackedPart(whole=Expression(expr=m.Call() as call, scope=scope), index=1)
+                ContextResult(source=Expression(expr=m.Call() as call, scope=scope))
+                | UnpackedPart(source=Expression(expr=m.Call() as call, scope=scope), index=1)
             ) if self._makes(call, scope):
                 return renamed(self.pieces(call, scope, depth + 1), name)
-            case UnpackedPart(whole=Expression(expr=whole)) if not (
+            case UnpackedPart(source=Expression(expr=whole)) if not (
                 self.rank_dependence.origins_of(binding) or isinstance(whole, m.Call)
             ):
                 return self.work_items.part(binding, expr)
@@ -422,7 +421,7 @@ class PathNormalizer:
         """Give the key of an element: in two loops over the same it stands for the same."""
         if not isinstance(binding, IterationElement) or depth > _DEEPEST:
             return None
-        expr, scope = binding.iterable.expr, binding.iterable.scope
+        expr, scope = binding.source.expr, binding.source.scope
         if isinstance(expr, m.Call) and self._loop_ranges.is_in_order(expr, scope):
             given_to = tuple(form for _, form in self._given(expr, scope, depth))
             return None if None in given_to else ("element", spell(expr.function), given_to, binding.index)
@@ -436,13 +435,7 @@ class PathNormalizer:
 
     def _options(self, binding: Binding, expr: m.Expr, depth: int) -> list[tuple[Piece, ...] | None]:
         """Give what a name is bound to on each way to where it is read as a path, which None is not."""
-        match binding:
-            case ConditionalValue(then=then, otherwise=otherwise):
-                options: tuple[Binding, ...] = (then, otherwise)
-            case Union():
-                options = binding.options
-            case _:
-                options = ()
+        options = binding.options if isinstance(binding, Union) else ()
         told = [option for option in options if not is_none(option)]
         return [None if depth > _DEEPEST else self._bound(option, expr, depth + 1) for option in told]
 

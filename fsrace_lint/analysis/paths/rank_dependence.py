@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.analysis.dataflow.infeasible_paths import feasible_exits
 from fsrace_lint.analysis.paths.abstract_path import NO_ORIGINS, RANK_ALONE
 from fsrace_lint.analysis.values.abstract_values import (
-    ConditionalValue,
-    ContextResult,
+    Derived,
     Expression,
-    IterationElement,
     Union,
     UnpackedPart,
 )
@@ -137,16 +135,14 @@ class RankDependence:
         match binding:
             case Expression(expr=expr, scope=scope):
                 return self.origins(expr, scope)
-            case UnpackedPart(whole=Expression(expr=m.Call(function=function))) if (
+            case UnpackedPart(source=Expression(expr=m.Call(function=function))) if (
                 last_name(function) in _READING
             ):
                 return NO_ORIGINS
             case UnpackedPart() if parts := tuple(self.rank_tests.parts(binding)):
                 return NO_ORIGINS.union(*(self.origins(*part) for part in parts))
-            case IterationElement(iterable=value) | UnpackedPart(whole=value) | ContextResult(context=value):
+            case Derived(source=value):
                 return self.origins(value.expr, value.scope)
-            case ConditionalValue(then=then, otherwise=otherwise):
-                return self.origins_of(then) | self.origins_of(otherwise)
             case Union(options=options):
                 return NO_ORIGINS.union(*(self.origins_of(option) for option in options))
             case _:

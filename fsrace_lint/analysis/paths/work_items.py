@@ -8,12 +8,9 @@ from fsrace_lint.analysis.paths.abstract_path import PART, PathVariable
 from fsrace_lint.analysis.ranks.rank_tests import setting_of
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
-    ConditionalValue,
-    ContextResult,
+    Derived,
     Expression,
-    IterationElement,
     Union,
-    UnpackedPart,
 )
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, parts
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.analysis.ranks.rank_tests import RankTests
-    from fsrace_lint.analysis.values.abstract_values import Binding, Environment
+    from fsrace_lint.analysis.values.abstract_values import Binding, Environment, UnpackedPart
     from fsrace_lint.program.modules import LinkedFunction
 
 _FOLDERS: Final = frozenset({"dirname", "parent", "parents"})
@@ -67,7 +64,7 @@ class WorkItems:
 
         It is one of many, and no two are the same. Where it is of an item of the work, it tells whose it is.
         """
-        whole = binding.whole
+        whole = binding.source
         if not isinstance(self.rank_tests.known(whole.expr, whole.scope), Argument):
             return None
         return (
@@ -94,16 +91,10 @@ class WorkItems:
                 case Argument(function=own, parameter=parameter) if own is function:
                     if not (function.takes_object and parameter is function.facts.parameters[0]):
                         yield parameter
-                case (
-                    IterationElement(iterable=value)
-                    | UnpackedPart(whole=value)
-                    | ContextResult(context=value)
-                ):
+                case Derived(source=value):
                     waiting.append(value)
                 case Expression():
                     waiting += self._made_of(here)
-                case ConditionalValue(then=then, otherwise=otherwise):
-                    waiting += (then, otherwise)
                 case Union(options=options):
                     waiting += options
 

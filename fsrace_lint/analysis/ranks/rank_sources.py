@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.analysis.ranks.process_groups import names_group
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
-    ConditionalValue,
     Environment,
     Expression,
     IterationElement,
@@ -140,8 +139,7 @@ class RankSources:
                 return next(
                     (Expression(each.value, scope) for each in call.keywords if each.name == name), None
                 )
-            case Union() | ConditionalValue():
-                options = made.options if isinstance(made, Union) else (made.then, made.otherwise)
+            case Union(options=options):
                 found = [kept for kept in (self._kept_in(each, name) for each in options) if kept is not None]
                 return self.resolver.either(tuple(found)) if len(found) == len(options) else None
             case _:
@@ -208,8 +206,6 @@ class RankSources:
                 return self._is_read_from_text(expr, scope, depth + 1)
             case IterationElement():
                 return True
-            case ConditionalValue(then=then, otherwise=otherwise):
-                return self._are_no_ranks((then, otherwise), depth + 1)
             case Union(options=options):
                 return self._are_no_ranks(options, depth + 1)
             case _:
@@ -240,8 +236,6 @@ class RankSources:
         match binding:
             case Expression(expr=expr, scope=scope):
                 return self.rank_scope(expr, scope, depth + 1)
-            case ConditionalValue(then=then, otherwise=otherwise):
-                return self._bound_rank(then, depth + 1) or self._bound_rank(otherwise, depth + 1)
             case Union(options=options):
                 return next(filter(None, (self._bound_rank(option, depth + 1) for option in options)), None)
             case UnpackedPart():
@@ -260,7 +254,7 @@ class RankSources:
 
         Nothing where it is not always a tuple that is written out there.
         """
-        call, scope = binding.whole.expr, binding.whole.scope
+        call, scope = binding.source.expr, binding.source.scope
         callee = self.resolver.callee(call, scope) if isinstance(call, m.Call) else None
         ways = () if callee is None or binding.index is None else self.interpretation.exit_points(callee)
         tuples = [(way.value.items, way.state.scope) for way in ways if isinstance(way.value, m.Sequence)]

@@ -164,7 +164,7 @@ class RankTests(RankSources):
         match binding:
             case Expression(expr=expr, scope=scope):
                 return self.partition(expr, scope, depth + 1)
-            case ConditionalValue(test=test, then=then, otherwise=otherwise):
+            case ConditionalValue(test=test, options=(then, otherwise)):
                 return choose(
                     self._split_of_choice(test, depth + 1),
                     self._bound_split(then, depth + 1),

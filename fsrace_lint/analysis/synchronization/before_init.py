@@ -211,7 +211,7 @@ class BeforeInit:
         match binding:
             case Expression(expr=expr, scope=scope):
                 return self._value(expr, scope, depth)
-            case ConditionalValue(test=test, then=then, otherwise=otherwise):
+            case ConditionalValue(test=test, options=(then, otherwise)):
                 chosen = self._value(test.expr, test.scope, depth)
                 return _UNKNOWN if chosen is _UNKNOWN else self._bound(then if chosen else otherwise, depth)
             case _:

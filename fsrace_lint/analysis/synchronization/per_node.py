@@ -9,7 +9,8 @@ from fsrace_lint.analysis.accesses.model import Reach
 from fsrace_lint.analysis.dataflow.loops import calls_of
 from fsrace_lint.analysis.dataflow.process_set import MAIN, TOP, Runs, runs
 from fsrace_lint.analysis.paths.purpose import Purpose, purpose
-from fsrace_lint.analysis.values.abstract_values import ConditionalValue, Expression, expressions_of
+from fsrace_lint.analysis.values.abstract_values import ConditionalValue, Expression
+from fsrace_lint.analysis.values.trace_back import expressions_of
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.record import Record
 from fsrace_lint.syntax.traversal import within

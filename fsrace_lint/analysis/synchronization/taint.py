@@ -9,9 +9,8 @@ from fsrace_lint.analysis.dataflow.process_set import BOTTOM, MAIN, SYNCHRONIZIN
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
     ConditionalValue,
-    ContextResult,
+    Derived,
     Expression,
-    IterationElement,
     Union,
     UnpackedPart,
 )
@@ -139,22 +138,22 @@ class TaintAnalysis:
             case UnpackedPart() if items := tuple(self.entry_states.rank_tests.parts(binding)):
                 found = next(filter(None, (self.of(*item) for item in items)), None)
                 return found or self._part_returned(binding)
-            case IterationElement(iterable=value) | UnpackedPart(whole=value) | ContextResult(context=value):
+            case Derived(source=value):
                 return self.of(value.expr, value.scope)
-            case ConditionalValue(test=test, then=then, otherwise=otherwise):
-                return self._bound(then) or self._bound(otherwise) or self._chosen(test, then, otherwise)
             case Union(options=options):
-                return next(filter(None, map(self._bound, options)), None)
+                return next(filter(None, map(self._bound, options)), None) or self._chosen(binding)
             case Argument():
                 apart = _tells_apart(self.entry_states.rank_tests.partition_of_parameter(binding))
                 return RankTaint("rank", m.Name(binding.parameter.name)) if apart else None
             case _:
                 return None
 
-    def _chosen(self, test: Expression, then: Binding, otherwise: Binding) -> RankTaint | None:
+    def _chosen(self, choice: Union) -> RankTaint | None:
         """Tell why it can differ whether a name was bound to something or to nothing."""
-        nothing = any(isinstance(b, Expression) and isinstance(b.expr, m.Constant) for b in (then, otherwise))
-        return self.of(test.expr, test.scope) if nothing else None
+        if not isinstance(choice, ConditionalValue):
+            return None
+        nothing = any(isinstance(b, Expression) and isinstance(b.expr, m.Constant) for b in choice.options)
+        return self.of(choice.test.expr, choice.test.scope) if nothing else None
 
     def _called(self, call: m.Call, scope: Environment) -> RankTaint | None:
         resolver = self.flows.resolver
@@ -225,15 +224,10 @@ class TaintAnalysis:
 
     def _of_presence(self, binding: Binding | None) -> RankTaint | None:
         """Tell why it can differ whether a name is bound to None; a value of one's own is never None."""
-        match binding:
-            case ConditionalValue(test=test, then=then, otherwise=otherwise):
-                sides = self._of_presence(then) or self._of_presence(otherwise)
-                return sides or self._chosen(test, then, otherwise)
-            case Union(options=options):
-                return next(filter(None, map(self._of_presence, options)), None)
-            case _:
-                found = None if binding is None else self._bound(binding)
-                return None if found is None or found.kind == "own" else found
+        if isinstance(binding, Union):
+            return next(filter(None, map(self._of_presence, binding.options)), None) or self._chosen(binding)
+        found = None if binding is None else self._bound(binding)
+        return None if found is None or found.kind == "own" else found
 
     def _is_made(self, expr: m.Expr, scope: Environment) -> bool:
         """Tell whether a name stands for a text or a path that was put together, which is never None."""
@@ -271,7 +265,7 @@ class TaintAnalysis:
 
     def _part_returned(self, part: UnpackedPart) -> RankTaint | None:
         """Tell why it can differ whether a function returns something or nothing at one place of a tuple."""
-        call, scope, index = part.whole.expr, part.whole.scope, part.index or 0
+        call, scope, index = part.source.expr, part.source.scope, part.index or 0
         callee = self.flows.resolver.callee(call, scope) if isinstance(call, m.Call) else None
         exits = () if callee is None else self.flows.exit_points(callee)
         empty = [
@@ -285,7 +279,7 @@ class TaintAnalysis:
     def _may_be_nothing(self, way: ExitPoint) -> bool:
         """Tell whether a function returns a variable that was bound to something, or stayed None."""
         bound = way.state.scope.get(way.value.id) if isinstance(way.value, m.Name) else None
-        options = bound.options if isinstance(bound, Union) else ()
+        options = bound.options if type(bound) is Union else ()
         empty = [isinstance(o, Expression) and _is_nothing(o.expr) for o in options]
         return any(empty) and not all(empty)
 

@@ -34,34 +34,26 @@ class Argument(Record, frozen=True, eq=False):
     parameter: m.Parameter
 
 
-class IterationElement(Record, frozen=True, eq=False):
+class Derived(Record, frozen=True, eq=False):
+    """Something that comes out of a value."""
+
+    source: Expression
+
+
+class IterationElement(Derived, frozen=True, eq=False):
     """One element of an iterable, in a loop or unpacking; `index` tells which part of it."""
 
-    iterable: Expression
     index: int | None = None
 
 
-class UnpackedPart(Record, frozen=True, eq=False):
+class UnpackedPart(Derived, frozen=True, eq=False):
     """One part of a value that was unpacked into several names; `index` where it can be counted."""
 
-    whole: Expression
     index: int | None = None
 
 
-class ContextResult(Record, frozen=True, eq=False):
-    """What `with value as name` binds."""
-
-    context: Expression
-
-
-class ConditionalValue(Record, frozen=True, eq=False):
-    """The first binding where the test held, else the second."""
-
-    test: Expression
-    then: Binding
-    otherwise: Binding
-    nested: int = 0
-    """How many of its kind, or of several bindings, lie in each other in it."""
+class ContextResult(Derived, frozen=True, eq=False):
+    """What `with source as name` binds."""
 
 
 class Union(Record, frozen=True, eq=False):
@@ -69,7 +61,13 @@ class Union(Record, frozen=True, eq=False):
 
     options: tuple[Binding, ...]
     nested: int = 0
-    """As that of `Conditional`."""
+    """How many of its kind lie in each other in it."""
+
+
+class ConditionalValue(Union, frozen=True, eq=False, kw_only=True):
+    """The first of two bindings where the test held, else the second."""
+
+    test: Expression
 
 
 class Unknown(Record, frozen=True, eq=False):
@@ -79,31 +77,7 @@ class Unknown(Record, frozen=True, eq=False):
 REBOUND: Final = Unknown()
 """What some function binds a variable of a module to."""
 
-Binding: TypeAlias = (
-    Expression
-    | Argument
-    | IterationElement
-    | UnpackedPart
-    | ContextResult
-    | ConditionalValue
-    | Union
-    | Unknown
-)
-
-
-def expressions_of(binding: Binding | None) -> list[Expression]:
-    """Give the expressions that what a name is bound to may come from."""
-    match binding:
-        case Expression():
-            return [binding]
-        case IterationElement(iterable=value) | UnpackedPart(whole=value) | ContextResult(context=value):
-            return [value]
-        case ConditionalValue(then=then, otherwise=otherwise):
-            return [*expressions_of(then), *expressions_of(otherwise)]
-        case Union(options=options):
-            return [value for option in options for value in expressions_of(option)]
-        case _:
-            return []
+Binding: TypeAlias = Expression | Argument | Derived | Union | Unknown
 
 
 class Environment:
@@ -225,11 +199,11 @@ def merge(
             bound = tuple(option for option in (one, two) if option is not None)
             joined[name] = Union((*bound, Unknown()) if _lives_outside(name, first) else bound, nested)
         elif test is not None:
-            joined[name] = ConditionalValue(test, one, two, nested)
+            joined[name] = ConditionalValue((one, two), nested, test=test)
         else:
             joined[name] = Union((one, two), nested)
     return second.bind(joined)
 
 
 def _nested(binding: Binding | None) -> int:
-    return binding.nested if isinstance(binding, (ConditionalValue, Union)) else 0
+    return binding.nested if isinstance(binding, Union) else 0

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def source_of(binding: Binding) -> str:
     """Spell what a name is an element of, or what it was entered by."""
     match binding:
-        case IterationElement(iterable=value) | ContextResult(context=value):
+        case IterationElement(source=value) | ContextResult(source=value):
             return spell(value.expr)
         case _:
             return ""
@@ -45,7 +45,7 @@ def targets_of(target: m.Expr, binding: Binding) -> dict[str, Binding]:
     for index, item in enumerate(inner):
         part: Binding = binding if isinstance(binding, (IterationElement, UnpackedPart)) else Unknown()
         if isinstance(binding, IterationElement) and binding.index is None:
-            part = IterationElement(binding.iterable, index)
+            part = IterationElement(binding.source, index)
         found |= targets_of(item, part)
     return found
 

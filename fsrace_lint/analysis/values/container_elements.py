@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
-    ConditionalValue,
     Expression,
     IterationElement,
     Union,
@@ -74,16 +73,14 @@ class Elements:
         match binding:
             case Expression(expr=expr, scope=scope):
                 return self.part(expr, scope, path, depth)
-            case IterationElement(iterable=Expression(expr=expr, scope=scope), index=index):
+            case IterationElement(source=Expression(expr=expr, scope=scope), index=index):
                 inner = () if index is None else (index,)
                 return self.part(expr, scope, (EACH, *inner, *path), depth)
-            case UnpackedPart(whole=Expression(expr=expr, scope=scope), index=int(index)):
+            case UnpackedPart(source=Expression(expr=expr, scope=scope), index=int(index)):
                 return self.part(expr, scope, (index, *path), depth)
             case Argument(function=function, parameter=parameter):
                 annotation = None if parameter.kind in {"args", "kwargs"} else parameter.annotation
                 return self._declared(annotation, function, path, depth)
-            case ConditionalValue(then=then, otherwise=otherwise):
-                return common((self.bound(then, path, depth + 1), self.bound(otherwise, path, depth + 1)))
             case Union(options=options):
                 return common(self.bound(option, path, depth + 1) for option in options)
             case _:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.analysis.values.abstract_values import (
     REBOUND,
     Argument,
-    ConditionalValue,
     ContextResult,
     Environment,
     Expression,
@@ -131,17 +130,15 @@ class Resolver(ModuleMembers):
         match binding:
             case Expression(expr=expr, scope=scope):
                 return self.symbol(expr, scope, depth + 1)
-            case ContextResult(context=context):
+            case ContextResult(source=context):
                 return self._entered(context, depth + 1)
             case IterationElement():
                 return self.elements.bound(binding, (), depth + 1)
             case Argument(function=function, parameter=parameter):
                 return self.declared.argument(function, parameter, depth + 1)
-            case ConditionalValue(then=then, otherwise=otherwise):
-                return self.of_binding(then, depth + 1) or self.of_binding(otherwise, depth + 1)
             case Union(options=options):
                 return _first(self.of_binding(option, depth + 1) for option in options)
-            case UnpackedPart(whole=Expression(expr=m.Call(function=called), scope=scope), index=int(index)):
+            case UnpackedPart(source=Expression(expr=m.Call(function=called), scope=scope), index=int(index)):
                 entity = self.symbol(called, scope, depth + 1)
                 if not isinstance(entity, ExternalName):
                     return self.elements.bound(binding, (), depth + 1)

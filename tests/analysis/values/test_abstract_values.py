@@ -16,9 +16,9 @@ from fsrace_lint.analysis.values.abstract_values import (
     Expression,
     Union,
     Unknown,
-    expressions_of,
     merge,
 )
+from fsrace_lint.analysis.values.trace_back import expressions_of
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.record import Record
 

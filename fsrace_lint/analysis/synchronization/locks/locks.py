@@ -177,5 +177,5 @@ def _values(binding: Binding | None) -> Iterator[Expression]:
         yield binding
         if isinstance(binding.expr, m.Conditional):
             yield from (Expression(side, binding.scope) for side in (binding.expr.body, binding.expr.orelse))
-    for option in binding.options if isinstance(binding, Union) else ():
+    for option in binding.options if type(binding) is Union else ():
         yield from _values(option)
