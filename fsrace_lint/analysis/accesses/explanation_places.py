@@ -184,19 +184,12 @@ class ExplanationPlaces:
                 inner = [Expression(expr.value, scope)]
         else:
             inner = [Expression(part, scope) for part in parts(expr)]
-        if isinstance(expr, m.Call):
-            inner += self._returned(expr, scope)
+        inner += self.flows.call_results(expr, scope)
         found = (self.private(value.expr, value.scope, depth + 1) for value in inner)
         place = next(filter(None, found), None)
         if place is None and isinstance(expr, m.Call):
             return Place(scope.function.module.path, expr.span)
         return place
-
-    def _returned(self, call: m.Call, scope: Environment) -> list[Expression]:
-        """Give what a function of the project returns."""
-        function = self.flows.resolver.callee(call, scope)
-        ways = () if function is None else self.flows.exit_points(function)
-        return [Expression(way.value, way.state.scope) for way in ways if way.value is not None]
 
     def passed(self, step: ExplanationStep) -> Place | None:
         """Tell whether a caller passes something that differs from process to process."""

@@ -138,12 +138,8 @@ class FileNames:
             function = symbol.key[1] if symbol.key[0] == RESULT else None
             if not isinstance(function, LinkedFunction):
                 continue
-            for way in self.flows.exit_points(function):
-                path = (
-                    None
-                    if way.value is None
-                    else self.entry_states.paths.normalize(way.value, way.state.scope)
-                )
+            for result in self.flows.return_values(function):
+                path = self.entry_states.paths.normalize(result.expr, result.scope)
                 if path is not None and path.components:
                     made |= self._meanings(_literal_words(path.components[-1]))
         return made

@@ -97,9 +97,6 @@ class HttpDownloads:
             return True
         callee = self.flows.resolver.callee(call, scope)
         if callee is not None:
-            ways = self.flows.exit_points(callee)
-            return any(
-                way.value is not None and self._is_answer(way.value, way.state.scope, depth + 1)
-                for way in ways
-            )
+            results = self.flows.return_values(callee)
+            return any(self._is_answer(each.expr, each.scope, depth + 1) for each in results)
         return any(self._is_answer(part, scope, depth + 1) for part in parts(call))

@@ -8,15 +8,13 @@ from fsrace_lint.analysis.callgraph.parameter_values import differs, value_passe
 from fsrace_lint.analysis.paths.abstract_path import PARENT, PathVariable, handed_in
 from fsrace_lint.analysis.values.abstract_values import Expression
 from fsrace_lint.engine.query import query
-from fsrace_lint.syntax import model as m
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
     from fsrace_lint.program.modules import LinkedFunction
+    from fsrace_lint.syntax import model as m
 
 _DEEPEST: Final = 4
 
@@ -81,20 +79,19 @@ class PathOwnership:
         folder = None if file is None else self.paths.folder(file, scope)
         if folder is None or not folder.is_some_parent:
             return self.of(folder, scope.function, depth + 1)[0]
-        folders = [self.paths.folder(*made) for made in self._made_by(folder)]
+        folders = [self.paths.folder(made.expr, made.scope) for made in self._made_by(folder)]
         own = (each is not None and each.rank_dependent and not each.is_some_parent for each in folders)
         return bool(folders) and all(own)
 
-    def _made_by(self, folder: AbstractPath) -> Iterator[tuple[m.Expr, Environment]]:
+    def _made_by(self, folder: AbstractPath) -> tuple[Expression, ...]:
         """Give what the function returns that has made up the file in a folder."""
         inner = next(iter(folder.variables())).key[1]
         made = (
             inner[0].definition if isinstance(inner, tuple) and isinstance(inner[0], PathVariable) else None
         )
-        if isinstance(made, Expression) and isinstance(made.expr, m.Call):
-            callee = self.paths.resolver.callee(made.expr, made.scope)
-            ways = () if callee is None else self.entry_states.flows.exit_points(callee)
-            yield from ((way.value, way.state.scope) for way in ways if way.value is not None)
+        if not isinstance(made, Expression):
+            return ()
+        return self.entry_states.flows.call_results(made.expr, made.scope)
 
     def _is_dealt_out(self, symbol: PathVariable, function: LinkedFunction, depth: int) -> bool:
         """Tell whether a part of a path is made from the item of the work that each process is handed."""

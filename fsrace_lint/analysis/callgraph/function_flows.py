@@ -19,6 +19,7 @@ from fsrace_lint.engine.query import Table, lazy, query
 from fsrace_lint.program.changes import Snapshot
 from fsrace_lint.program.module_table import ModuleTable
 from fsrace_lint.program.relevance import Exhaustive, Relevance
+from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from fsrace_lint.engine.parallel.progress import Observer
     from fsrace_lint.program.modules import LinkedFunction, Module
     from fsrace_lint.program.name_index import NameIndex
-    from fsrace_lint.syntax import model as m
 
 Answer = TypeVar("Answer")
 
@@ -160,6 +160,11 @@ class FunctionFlows:
         """Give what a function returns, each with the names there; nothing while it is being interpreted."""
         ways = self.exit_points(function)
         return tuple(Expression(way.value, way.state.scope) for way in ways if way.value is not None)
+
+    def call_results(self, expr: m.Expr, scope: Environment) -> tuple[Expression, ...]:
+        """Give what a call of a function of the project returns, as `return_values`; of all else nothing."""
+        callee = self.resolver.callee(expr, scope) if isinstance(expr, m.Call) else None
+        return () if callee is None else self.return_values(callee)
 
     def result_partition(self, function: LinkedFunction) -> RankPartition:
         """Tell which processes can see a function return something true, and which something false."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.analysis.dataflow.abstract_state import caught_by
 from fsrace_lint.analysis.dataflow.process_set import FIRST, NOT_FIRST, TOP
 from fsrace_lint.analysis.values.abstract_values import Expression, Union
-from fsrace_lint.analysis.values.trace_back import expressions_of
+from fsrace_lint.analysis.values.trace_back import expressions_of, sides_of
 from fsrace_lint.catalog.lexicon import says
 from fsrace_lint.engine.query import query
 from fsrace_lint.program.modules import LinkedFunction
@@ -61,10 +61,9 @@ class Protection:
             if isinstance(bound, Expression):
                 return self._exceptions(bound.expr, bound.scope, depth + 1)
             return {_last(self.flows.resolver.qualify(caught, scope))}
-        callee = self.flows.resolver.callee(caught, scope) if isinstance(caught, m.Call) else None
         names = {name for part in parts(caught) for name in self._exceptions(part, scope, depth)}
-        for way in () if callee is None else self.flows.exit_points(callee):
-            names |= set() if way.value is None else self._exceptions(way.value, way.state.scope, depth + 1)
+        for result in self.flows.call_results(caught, scope):
+            names |= self._exceptions(result.expr, result.scope, depth + 1)
         return names
 
     def locked(self, call_site: CallSite) -> bool:
@@ -172,11 +171,7 @@ class Protection:
         callee = self.flows.resolver.callee(made.expr, made.scope) if isinstance(made.expr, m.Call) else None
         if callee is None or callee.facts.is_generator or depth >= _ALIASES_DEPTH:
             return made
-        values = [
-            Expression(way.value, way.state.scope)
-            for way in self.flows.exit_points(callee)
-            if way.value is not None
-        ]
+        values = self.flows.return_values(callee)
         return self._made(values[0], depth + 1) if len(values) == 1 else made
 
     def _rank_given(self, call: m.Call, scope: Environment) -> str | None:
@@ -195,7 +190,7 @@ class Protection:
         """
         bound = self.rank_tests.known(context.expr, context.scope)
         made = expressions_of(bound) if isinstance(bound, (Expression, Union)) else []
-        return any(self._is_lock(side) for each in (context, *made) for side in _sides(each))
+        return any(self._is_lock(side) for each in (context, *made) for side in sides_of(each) or (each,))
 
     def _is_lock(self, context: Expression) -> bool:
         resolver = self.flows.resolver
@@ -246,15 +241,6 @@ def _ends(statement: m.Statement) -> bool:
             return dotted(called) in _ENDING and arguments not in {(), (m.Constant(0),)}
         case _:
             return False
-
-
-def _sides(context: Expression) -> Iterator[Expression]:
-    """Give what a context is on either way, where an expression chooses it."""
-    match context.expr:
-        case m.Conditional(body=body, orelse=orelse):
-            yield from (Expression(body, context.scope), Expression(orelse, context.scope))
-        case _:
-            yield context
 
 
 def _last(name: str | None) -> str:

@@ -170,14 +170,9 @@ class RankSources:
             return str(entry.scope)
         if own is None:
             return None
-        values = [
-            way
-            for way in self.interpretation.exit_points(own)
-            if way.value is not None and not isinstance(way.value, m.Constant)
-        ]
-        ranks = {
-            self.rank_scope(way.value, way.state.scope, depth + 2) for way in values if way.value is not None
-        }
+        results = self.interpretation.return_values(own)
+        values = (value for value in results if not isinstance(value.expr, m.Constant))
+        ranks = {self.rank_scope(value.expr, value.scope, depth + 2) for value in values}
         return ranks.pop() if len(ranks) == 1 else None
 
     def _named_rank(self, expr: m.Expr, scope: Environment, depth: int) -> str | None:

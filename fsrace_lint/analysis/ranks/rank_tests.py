@@ -243,7 +243,7 @@ class RankTests(RankSources):
                 return int(text) if text.lstrip("-").isdecimal() else None
             return expr.value if isinstance(expr.value, int) else None
         if isinstance(expr, m.Name) and not self.budget.exhausted(depth + 1):
-            bound = self.resolver.binding(expr.id, scope) or self._imported(expr, scope)
+            bound = self.known(expr, scope)
             if isinstance(bound, Expression):
                 return self._number(bound.expr, bound.scope, depth + 1)
         return None

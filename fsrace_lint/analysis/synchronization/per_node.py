@@ -10,7 +10,7 @@ from fsrace_lint.analysis.dataflow.loops import calls_of
 from fsrace_lint.analysis.dataflow.process_set import MAIN, TOP, Runs, runs
 from fsrace_lint.analysis.paths.purpose import Purpose, purpose
 from fsrace_lint.analysis.values.abstract_values import ConditionalValue, Expression
-from fsrace_lint.analysis.values.trace_back import expressions_of
+from fsrace_lint.analysis.values.trace_back import expressions_of, sides_of
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.record import Record
 from fsrace_lint.syntax.traversal import within
@@ -152,15 +152,8 @@ class PerNode:
         by_node = runs(self.entry_states.deciding(literal)) is Runs.PER_NODE
         if by_node and any(map(self._is_global, self._chosen_in(literal))):
             return True
-        for call in calls_of(literal.test):
-            callee = self.flows.resolver.callee(call, literal.scope)
-            ways = () if callee is None else self.flows.exit_points(callee)
-            values = [(way.value, way.state.scope) for way in ways if way.value is not None]
-            if any(
-                self.entry_states.rank_tests.partition(value, scope)[0] == MAIN for value, scope in values
-            ):
-                return True
-        return False
+        results = (self.flows.call_results(call, literal.scope) for call in calls_of(literal.test))
+        return any(any(map(self._is_for_main, each)) for each in results)
 
     def _chosen_in(self, literal: Tested) -> Iterator[Expression]:
         """Give what the names in a test stand for, where another test chooses that."""
@@ -168,15 +161,15 @@ class PerNode:
         for binding in (self.entry_states.rank_tests.known(name, literal.scope) for name in named):
             if isinstance(binding, ConditionalValue):
                 yield from expressions_of(binding)
-            elif isinstance(binding, Expression) and isinstance(binding.expr, m.Conditional):
-                yield from (
-                    Expression(side, binding.scope) for side in (binding.expr.body, binding.expr.orelse)
-                )
+            elif isinstance(binding, Expression):
+                yield from sides_of(binding)
 
     def _is_global(self, value: Expression) -> bool:
-        guards = self.entry_states.rank_tests
-        is_rank = guards.rank_scope(value.expr, value.scope) == "global"
-        return is_rank or guards.partition(value.expr, value.scope)[0] == MAIN
+        is_rank = self.entry_states.rank_tests.rank_scope(value.expr, value.scope) == "global"
+        return is_rank or self._is_for_main(value)
+
+    def _is_for_main(self, test: Expression) -> bool:
+        return self.entry_states.rank_tests.partition(test.expr, test.scope)[0] == MAIN
 
 
 def _is_named_here(access: Access) -> bool:

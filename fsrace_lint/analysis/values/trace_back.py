@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.analysis.values.abstract_values import Derived, Expression, Union
+from fsrace_lint.syntax import model as m
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,3 +41,10 @@ def sources(
 def expressions_of(binding: Binding | None) -> list[Expression]:
     """Give the expressions that what a name is bound to may come from, as far as they are known."""
     return [value for value, _ in sources(binding) if value is not None]
+
+
+def sides_of(value: Expression) -> tuple[Expression, ...]:
+    """Give the two values of which a conditional expression is one; of any other expression nothing."""
+    if not isinstance(value.expr, m.Conditional):
+        return ()
+    return Expression(value.expr.body, value.scope), Expression(value.expr.orelse, value.scope)

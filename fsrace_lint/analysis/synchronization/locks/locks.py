@@ -9,6 +9,7 @@ from fsrace_lint.analysis.accesses.model import Operation
 from fsrace_lint.analysis.synchronization.model import Lock
 from fsrace_lint.analysis.values.abstract_values import Expression, Union
 from fsrace_lint.analysis.values.call_arguments import holds, library_argument, words
+from fsrace_lint.analysis.values.trace_back import sides_of
 from fsrace_lint.engine.query import query
 from fsrace_lint.program.modules import LinkedClass
 from fsrace_lint.syntax import model as m
@@ -174,8 +175,6 @@ def _is_limit(value: object) -> bool:
 def _values(binding: Binding | None) -> Iterator[Expression]:
     """Give the expressions that a name may be bound to, as far as they are written out."""
     if isinstance(binding, Expression):
-        yield binding
-        if isinstance(binding.expr, m.Conditional):
-            yield from (Expression(side, binding.scope) for side in (binding.expr.body, binding.expr.orelse))
+        yield from (binding, *sides_of(binding))
     for option in binding.options if type(binding) is Union else ():
         yield from _values(option)
