@@ -1,6 +1,6 @@
 """The race explorer: runs the processes of a scenario for real, in every order that can make a difference.
 
-It stands alone: nothing of the linter is imported here.
+Of our packages it imports `instrument` alone.
 """
 
 from fsrace_lint.explore.errors import ExploreError, Nondeterministic

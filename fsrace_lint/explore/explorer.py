@@ -95,7 +95,7 @@ def _explored(scenario: Scenario, bounds: Bounds, token: tokens.Token | None, *,
     start = time.monotonic()
     with stage.scratch() as folder, jobs.together():
         place = stage.Stage(folder, scenario.setup, scenario.check, scenario.step_timeout)
-        with installed(float(place.began + 1), scenario.function) as gate:
+        with installed(float(place.began + 1), str(place.top), scenario.function) as gate:
             explorer = _Explorer(Director(scenario, place, gate), bounds, shrink=shrink)
             result = explorer.search() if token is None else explorer.replay(token)
     return result._replace(seconds=time.monotonic() - start, runs=explorer.runs)

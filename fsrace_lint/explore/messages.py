@@ -3,90 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from fsrace_lint.instrument.model import Answer, CallOutcome, Lock, Lookup
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-Key = tuple[str, int, str]
-"""What a call can read or change: ("entry", directory, name), ("listing", directory, ""), ("file", inode,
-""), ("lock", inode, ""), or ("world", 0, ""), which is everything. Inodes are numbers as the kernel gives
-them in a footprint that a process sends; the scheduler turns them into names that are the same in every
-run."""
-
-
-WORLD: Final[Key] = ("world", 0, "")
-
-
-class Footprint(msgspec.Struct, frozen=True, array_like=True):
-    """What one call read and changed.
-
-    Two calls of different processes can be swapped unless one writes what the other reads or changes.
-    `adds` are changes that can be swapped with each other: two names that appear in one directory.
-    """
-
-    reads: list[Key] = []
-    writes: list[Key] = []
-    adds: list[Key] = []
-
-
-class Held(msgspec.Struct, frozen=True, array_like=True):
-    """A lock that was taken or dropped: its kind, inode and owner, and whether others can share it."""
-
-    taken: bool
-    kind: str
-    inode: int
-    owner: str
-    shared: bool = False
-
-    def dropped(self) -> Held:
-        """Give the same, to be dropped."""
-        return Held(False, self.kind, self.inode, self.owner, self.shared)
-
-
-class CallOutcome(msgspec.Struct, frozen=True, array_like=True):
-    """What came of the last call.
-
-    Attributes:
-        result: As the report shows it.
-        footprint: What it read and changed.
-        made: Inodes that came into being.
-        seen: Paths that this process has now opened, or changed by this name: weak caches must not lie
-            about them. One with a slash at its end stands for the names in a directory only.
-        locks: Locks taken and dropped.
-        dirtied: Inodes whose data changed, and is not on the disk yet.
-        synced: Inodes whose data reached the disk.
-        notes: What the explorer could not look into.
-        unfollowed: Whether something was done that it did not see at all.
-    """
-
-    result: str
-    footprint: Footprint
-    made: list[int] = []
-    seen: list[str] = []
-    locks: list[Held] = []
-    dirtied: list[int] = []
-    synced: list[int] = []
-    notes: list[str] = []
-    unfollowed: bool = False
-
-
-class Probe(msgspec.Struct, frozen=True, array_like=True):
-    """A question that a weak cache may answer from the past."""
-
-    kind: str
-    path: str
-
-
-class Acquire(msgspec.Struct, frozen=True, tag="acquire", array_like=True):
-    """Waits for a lock."""
-
-    kind: str
-    inode: int
-    owner: str
-    shared: bool
 
 
 class Meet(msgspec.Struct, frozen=True, tag="meet", array_like=True):
@@ -117,8 +41,9 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
         target: What it is about, as the report shows it.
         where: File and line of the scenario's code.
         mutates: Whether it can change anything.
-        probe: Set where a weak cache may answer.
-        wait: Set where it must wait for others.
+        lookup: Set where a weak cache may answer.
+        lock: The lock that it waits for.
+        wait: Set where it must wait for others in another way.
         outcome: What came of the call before.
         state: Where a question is asked twice in a row, what tells that the program is in the same state.
     """
@@ -127,8 +52,9 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
     target: str
     where: str
     mutates: bool
-    probe: Probe | None = None
-    wait: Acquire | Meet | Pause | None = None
+    lookup: Lookup | None = None
+    lock: Lock | None = None
+    wait: Meet | Pause | None = None
     outcome: CallOutcome | None = None
     state: str = ""
 
@@ -159,14 +85,6 @@ class Stack(msgspec.Struct, frozen=True, tag="stack", array_like=True):
     text: str
 
 
-class Answer(msgspec.Struct, frozen=True, array_like=True):
-    """What a weak cache says: of a file its stat or none, of a directory its names and their types."""
-
-    there: bool
-    stat: list[float] = []
-    names: list[tuple[str, int]] = []
-
-
 class Go(msgspec.Struct, frozen=True, array_like=True):
     """Lets a process make its call.
 
@@ -190,11 +108,6 @@ _read, _write = os.read, os.write
 _encode = msgspec.msgpack.Encoder().encode
 _decode_message: Callable[[bytes], FromProcess] = msgspec.msgpack.Decoder(FromProcess).decode
 _decode_go = msgspec.msgpack.Decoder(Go).decode
-
-
-def plain(text: str) -> str:
-    """Spell out what is no text, as it comes in names of files."""
-    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
 class Closed(Exception):  # noqa: N818  # an end of file is no error of either side

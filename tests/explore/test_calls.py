@@ -324,8 +324,8 @@ def stopping(top: Path, function: Callable[..., object]) -> Iterator[Scheduler]:
     (top / "root").mkdir()
     scheduler = Scheduler()
     scheduler.start()
-    with installed(time.time(), function) as gate:
-        gate.begin(scheduler.say[0], scheduler.hear[1], str(top), 0)
+    with installed(time.time(), str(top), function) as gate:
+        gate.begin(scheduler.say[0], scheduler.hear[1], 0)
         try:
             yield scheduler
         finally:

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 ANALYSIS: Final = {name: ast.parse(path.read_text("utf-8")) for name, path in MODULES.items()}
-OURS: Final = {name: tree for name, tree in ANALYSIS.items() if not name.startswith(("explore", "safe"))}
+OURS: Final = {
+    name: tree for name, tree in ANALYSIS.items() if not name.startswith(("explore", "instrument", "safe"))
+}
 MEANING: Final = {name: tree for name, tree in ANALYSIS.items() if name.startswith("analysis")}
 SPEED: Final = re.compile(r"memo|cache|asks_few|mentions|targeted|exhaustive", re.IGNORECASE)
 OF_JOBS: Final = {"CACHE", "cache_test_of", "cached", "is_cached", "is_for_a_cache"}

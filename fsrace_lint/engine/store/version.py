@@ -16,7 +16,9 @@ FORMAT: Final = 3
 """To be raised when the layout of the files changes."""
 
 _PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_WITHOUT: Final = frozenset({"cli/commands", "cli/daemon", "explore", "fixes", "integrations", "report/page"})
+_WITHOUT: Final = frozenset(
+    {"cli/commands", "cli/daemon", "explore", "fixes", "instrument", "integrations", "report/page"}
+)
 """Directories that cannot change a finding, relative to the package."""
 _KINDS: Final = (".py", ".toml")
 

@@ -11,14 +11,14 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from fsrace_lint.explore.messages import Pause
-from fsrace_lint.explore.process.gate import Calls, state_of
+from fsrace_lint.explore.process.gate import state_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fsrace_lint.explore.messages import Go
     from fsrace_lint.explore.process.gate import Gate
-    from fsrace_lint.explore.process.places import Recorder
+    from fsrace_lint.instrument.model import Answer
+    from fsrace_lint.instrument.recorder import Recorder
 
 SKEW: Final = 1.0
 """Seconds by which the wall clock of each process is ahead of that of the process before, as on two nodes."""
@@ -31,7 +31,7 @@ _datetime = datetime.datetime
 _time, _monotonic, _sleep = time.time, time.monotonic, time.sleep
 
 
-class Clock(Calls):
+class Clock:
     """The time and the random bytes of one process.
 
     Args:
@@ -39,12 +39,12 @@ class Clock(Calls):
     """
 
     def __init__(self, gate: Gate) -> None:
-        super().__init__(gate)
+        self._gate = gate
         self._drawn = 0
         self._looks = 0
         self._drift = 0.0
 
-    def all(self) -> dict[Any, Any]:
+    def replacements(self) -> dict[Any, Any]:
         """Give what replaces what."""
         return {
             time.sleep: self.sleep,
@@ -58,7 +58,7 @@ class Clock(Calls):
             time.gmtime: self._of_now(time.gmtime),
             time.ctime: self._of_now(time.ctime),
             time.strftime: self._strftime(time.strftime, time.localtime),
-            posix.getpid: lambda: posix.getpid() if self._gate.is_open() else FIRST_PID + self._gate.rank,
+            posix.getpid: lambda: FIRST_PID + self._gate.rank if self._gate.is_active() else posix.getpid(),
             posix.urandom: self.urandom,
             _datetime: self._virtual_datetime(),
             tempfile._get_candidate_names: self._candidates,  # type: ignore[attr-defined]
@@ -66,13 +66,13 @@ class Clock(Calls):
 
     def time(self) -> float:
         """Give the wall clock."""
-        if self._gate.is_open():
+        if not self._gate.is_active():
             return _time()
         return self._gate.start + self._gate.rank * SKEW + self._elapsed()
 
     def monotonic(self) -> float:
         """Give the seconds since the start."""
-        if self._gate.is_open():
+        if not self._gate.is_active():
             return _monotonic()
         return self._elapsed()
 
@@ -85,7 +85,7 @@ class Clock(Calls):
 
     def urandom(self, size: int) -> bytes:
         """Give bytes that no other process and no other call of this one gets."""
-        if self._gate.is_open():
+        if not self._gate.is_active():
             return posix.urandom(size)
         self._drawn += 1
         seed = f"{self._gate.rank}.{self._drawn}".encode()
@@ -95,17 +95,17 @@ class Clock(Calls):
         """Let the others go on; at least so much time passes."""
         if seconds < 0:
             raise ValueError("sleep length must be non-negative")
-        if self._gate.is_open():
+        if not self._gate.is_active():
             _sleep(seconds)
             return
         state = "" if self._gate.looked_at_clock else state_of(sys._getframe(1))
         self._gate.looked_at_clock = False
         self._looks = 0
 
-        def act(recorder: Recorder, go: Go) -> None:
-            recorder.result = f"until {go.now:g} s"
+        def act(recorder: Recorder, _: Answer | None) -> None:
+            recorder.result = f"until {self._gate.now:g} s"
 
-        self._gate.step("sleep", f"{seconds:g} s", act, mutates=False, wait=Pause(float(seconds), state))
+        self._gate.wait("sleep", f"{seconds:g} s", act, Pause(float(seconds), state))
 
     def _of_now(self, original: Callable[[float], Any]) -> Callable[..., Any]:
         def of(seconds: float | None = None) -> Any:

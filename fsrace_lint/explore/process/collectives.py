@@ -12,9 +12,9 @@ from fsrace_lint.explore.messages import Meet
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsrace_lint.explore.messages import Go
     from fsrace_lint.explore.process.gate import Gate
-    from fsrace_lint.explore.process.places import Recorder
+    from fsrace_lint.instrument.model import Answer
+    from fsrace_lint.instrument.recorder import Recorder
 
 
 class Collectives:
@@ -83,7 +83,7 @@ class Collectives:
         if group is not None:
             raise NotImplementedError(f"{kind} of a group cannot be explored; that of all processes can")
 
-        def act(_: Recorder, go: Go) -> list[Any]:
-            return [pickle.loads(each) for each in go.gathered]
+        def act(_: Recorder, __: Answer | None) -> list[Any]:
+            return [pickle.loads(each) for each in self._gate.gathered]
 
-        return self._gate.step(kind, "", act, mutates=False, wait=Meet(kind, pickle.dumps(brought)))
+        return self._gate.wait(kind, "", act, Meet(kind, pickle.dumps(brought)))

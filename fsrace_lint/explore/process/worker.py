@@ -16,22 +16,23 @@ import traceback
 from typing import TYPE_CHECKING, NoReturn
 
 from fsrace_lint.explore import messages
-from fsrace_lint.explore.messages import plain
 from fsrace_lint.explore.process.collectives import Collectives
 from fsrace_lint.explore.process.gate import OWN
+from fsrace_lint.instrument.model import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsrace_lint.explore.process.gate import Gate
-    from fsrace_lint.explore.process.told import StartMessage
+    from fsrace_lint.explore.scenario import Scenario
 
 
-def live(told: StartMessage, gate: Gate, reader: int, writer: int) -> NoReturn:
+def live(scenario: Scenario, rank: int, gate: Gate, reader: int, writer: int) -> NoReturn:
     """Be a process of the job: run the function, and end.
 
     Args:
-        told: What to do.
+        scenario: What to run.
+        rank: Which process this is.
         gate: Where calls stop, once it is begun.
         reader: Where the scheduler is heard.
         writer: Where it is spoken to.
@@ -41,16 +42,17 @@ def live(told: StartMessage, gate: Gate, reader: int, writer: int) -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # the tree is made ready before a run begins, and nothing may be done to it before that
     messages.receive_go(reader)
-    root = pathlib.Path(told.top, "root")
+    top = gate.files.tree.top
+    root = pathlib.Path(top, "root")
     posix.chdir(root)
-    os.environ.update(_environment(told))
-    tempfile.tempdir = told.temporary
-    random.seed(told.rank)
-    if told.distributed:
-        Collectives(gate, told.size).install()
-    gate.begin(reader, writer, told.top, told.rank)
+    os.environ.update(_environment(top, str(rank), str(scenario.processes)))
+    tempfile.tempdir = os.environ["TMPDIR"]
+    random.seed(rank)
+    if scenario.distributed:
+        Collectives(gate, scenario.processes).install()
+    gate.begin(reader, writer, rank)
     try:
-        value = told.function(root, told.rank)
+        value = scenario.function(root, rank)
         _close_all(gate)
     except BaseException as error:  # noqa: BLE001  # whatever it is, it is the outcome
         with contextlib.suppress(OSError, ValueError):
@@ -68,8 +70,7 @@ def live(told: StartMessage, gate: Gate, reader: int, writer: int) -> NoReturn:
     gate.end(value=_pickled(value), shown=plain(_said(repr, value)))
 
 
-def _environment(told: StartMessage) -> dict[str, str]:
-    rank, size = str(told.rank), str(told.size)
+def _environment(top: str, rank: str, size: str) -> dict[str, str]:
     return {
         "RANK": rank,
         "LOCAL_RANK": rank,
@@ -79,19 +80,19 @@ def _environment(told: StartMessage) -> dict[str, str]:
         "NODE_RANK": "0",
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": "29500",
-        "HOME": f"{told.top}/home",
-        "TMPDIR": told.temporary,
+        "HOME": f"{top}/home",
+        "TMPDIR": f"{top}/tmp",  # noqa: S108  # below the scratch directory
     }
 
 
 def _close_all(gate: Gate) -> None:
     """Do what the end of a program does: write out what is left in buffers, and drop the locks."""
-    for reference in gate.streams:
+    for reference in gate.files.streams:
         stream = reference()
         if stream is not None and not stream.closed:
             stream.close()
-    for descriptor, file in list(gate.files.items()):
-        if file.flock or gate.record_locks:
+    for descriptor, file in list(gate.files.by_descriptor.items()):
+        if file.flock or gate.files.record_locks:
             os.close(descriptor)
 
 

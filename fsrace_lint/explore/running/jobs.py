@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fsrace_lint.explore.process.gate import Gate
-    from fsrace_lint.explore.process.told import StartMessage
+    from fsrace_lint.explore.scenario import Scenario
 
 _KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)
 _DEATH_OF_PARENT: Final = 1
@@ -117,11 +117,12 @@ class Process:
                 os.sched_setaffinity(self.pid, os.sched_getaffinity(0))
 
 
-def start(told: StartMessage, gate: Gate) -> Process:
+def start(scenario: Scenario, rank: int, gate: Gate) -> Process:
     """Start a process of a job.
 
     Args:
-        told: What it is to do.
+        scenario: What it is to run.
+        rank: Which one it is.
         gate: Where its calls are to stop.
 
     Returns:
@@ -133,7 +134,7 @@ def start(told: StartMessage, gate: Gate) -> Process:
     _ends.update((hear[0], say[1]))
     pid = _fork()
     if pid == 0:
-        _as_child(lambda: worker.live(told, gate, say[0], hear[1]))
+        _as_child(lambda: worker.live(scenario, rank, gate, say[0], hear[1]))
     os.close(hear[1])
     os.close(say[0])
     return Process(pid, hear[0], say[1])

@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fsrace_lint.explore.messages import Acquire, Held
-
-
-class _Holder(NamedTuple):
-    kind: str
-    owner: str
-    shared: bool
+    from fsrace_lint.instrument.model import Lock
 
 
 class HeldLocks:
-    """All locks of a run; those of `flock` and those of `lockf` do not see each other, as on Linux."""
+    """All locks of a run, each with the rank of who holds it."""
 
     def __init__(self) -> None:
-        self._holders: dict[int, list[_Holder]] = {}
+        self._held: dict[int, list[tuple[int, Lock]]] = {}
 
-    def is_free(self, wanted: Acquire) -> bool:
-        """Tell whether a lock can be had now."""
+    def is_free(self, rank: int, wanted: Lock) -> bool:
+        """Tell whether a process can have a lock now."""
         return all(
-            holder.kind != wanted.kind or holder.owner == wanted.owner or (holder.shared and wanted.shared)
-            for holder in self._holders.get(wanted.inode, [])
+            lock.kind != wanted.kind
+            or (holder, lock.owner) == (rank, wanted.owner)
+            or (lock.shared and wanted.shared)
+            for holder, lock in self._held.get(wanted.inode, [])
         )
 
-    def note(self, held: Held) -> None:
-        """Remember that a lock was taken or dropped."""
-        holders = [
-            holder
-            for holder in self._holders.get(held.inode, [])
-            if (holder.kind, holder.owner) != (held.kind, held.owner)
+    def take(self, rank: int, lock: Lock) -> None:
+        """Remember that a process has taken a lock."""
+        self.drop(rank, lock)
+        self._held[lock.inode].append((rank, lock))
+
+    def drop(self, rank: int, lock: Lock) -> None:
+        """Remember that a process has dropped a lock."""
+        self._held[lock.inode] = [
+            (holder, held)
+            for holder, held in self._held.get(lock.inode, [])
+            if (holder, held.kind, held.owner) != (rank, lock.kind, lock.owner)
         ]
-        if held.taken:
-            holders.append(_Holder(held.kind, held.owner, held.shared))
-        self._holders[held.inode] = holders
 
     def drop_all(self, rank: int) -> list[int]:
         """Drop the locks of a process that is no more.
@@ -47,10 +45,7 @@ class HeldLocks:
         Returns:
             The inodes it had locked.
         """
-        dropped = []
-        for inode, holders in self._holders.items():
-            left = [holder for holder in holders if holder.owner.partition(".")[0] != str(rank)]
-            if len(left) < len(holders):
-                dropped.append(inode)
-                self._holders[inode] = left
+        dropped = [inode for inode, held in self._held.items() if any(holder == rank for holder, _ in held)]
+        for inode in dropped:
+            self._held[inode] = [(holder, lock) for holder, lock in self._held[inode] if holder != rank]
         return dropped

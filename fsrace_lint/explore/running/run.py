@@ -5,30 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.explore.errors import ExploreError
-from fsrace_lint.explore.messages import (
-    WORLD,
-    Acquire,
-    Answer,
-    CallOutcome,
-    CallRequest,
-    Ended,
-    Footprint,
-    Go,
-    Meet,
-    Pause,
-    Probe,
-)
+from fsrace_lint.explore.messages import CallRequest, Ended, Go, Meet, Pause
 from fsrace_lint.explore.moves import EVERYTHING, KILLED, TRUTH, Choice, Move, Touched, Trace
 from fsrace_lint.explore.running import jobs, verdict
 from fsrace_lint.explore.running.locks import HeldLocks
 from fsrace_lint.explore.running.rank import Failure, RankProcess
 from fsrace_lint.explore.running.stale import History
+from fsrace_lint.instrument.model import WORLD, CallOutcome, Footprint
 
 if TYPE_CHECKING:
-    from fsrace_lint.explore.messages import Key
+    from collections.abc import Iterable
+
     from fsrace_lint.explore.moves import Name, Schedule
     from fsrace_lint.explore.running.stage import Stage
     from fsrace_lint.explore.scenario import Scenario
+    from fsrace_lint.instrument.model import Answer, Key, Lookup
 
 
 class ScheduleRun:
@@ -74,16 +65,15 @@ class ScheduleRun:
 
     def ready(self) -> list[int]:
         """Tell which processes can move; those that probably only repeat themselves come last."""
-        found = [number for number, rank in enumerate(self.ranks) if self._is_ready(rank)]
+        found = [number for number, rank in enumerate(self.ranks) if self._is_ready(number, rank)]
         return [number for number in found if not self.ranks[number].polls.gives_way] or found
 
-    def _is_ready(self, rank: RankProcess) -> bool:
+    def _is_ready(self, number: int, rank: RankProcess) -> bool:
         if rank.request is None or rank.is_over:
             return False
-        wait = rank.request.wait
-        if isinstance(wait, Acquire):
-            return self._locks.is_free(wait)
-        if isinstance(wait, Meet):
+        if rank.request.lock is not None:
+            return self._locks.is_free(number, rank.request.lock)
+        if isinstance(rank.request.wait, Meet):
             return rank.gathered is not None
         return not rank.polls.is_parked
 
@@ -100,10 +90,10 @@ class ScheduleRun:
         if request is None:
             return []
         found = [TRUTH]
-        if self._history is not None and request.probe is not None:
-            found += range(1, len(self._answers(number, request.probe)))
+        if self._history is not None and request.lookup is not None:
+            found += range(1, len(self._answers(number, request.lookup)))
         # killed before a call that changes nothing is as good as killed before the next
-        can_matter = request.mutates or isinstance(request.wait, Acquire)
+        can_matter = request.mutates or request.lock is not None
         if self.scenario.crash != "none" and can_matter and not any(rank.killed for rank in self.ranks):
             found.append(KILLED)
         return found
@@ -141,8 +131,8 @@ class ScheduleRun:
     def _made(self, choice: Choice, request: CallRequest) -> Move:
         rank = self.ranks[choice.rank]
         answer: Answer | None = None
-        if choice.given != TRUTH and self._history is not None and request.probe is not None:
-            answer = self._answers(choice.rank, request.probe)[choice.given]
+        if choice.given != TRUTH and self._history is not None and request.lookup is not None:
+            answer = self._answers(choice.rank, request.lookup)[choice.given]
         if isinstance(request.wait, Pause):
             rank.now += rank.polls.length(request.wait)
         rank.process.let_through(Go(rank.now, answer, rank.gathered or []))
@@ -167,36 +157,36 @@ class ScheduleRun:
         else:
             rank.polls.asks(request.state)
 
-    def _answers(self, number: int, probe: Probe) -> list[Answer]:
+    def _answers(self, number: int, lookup: Lookup) -> list[Answer]:
         if self._history is None:
             return []
-        return self._history.answers(number, probe, lambda move: self.must_know(number, move))
+        return self._history.answers(number, lookup, lambda move: self.must_know(number, move))
 
     def must_know(self, number: int, move: int) -> bool:
         """Whether a process has seen what a move did, so that no older answer can be given to it."""
         return self.trace.is_known(number, move)
 
     def _as_move(self, choice: Choice, request: CallRequest, outcome: CallOutcome) -> Move:
-        for inode in outcome.made:
-            self._names[inode] = f"{choice.rank}.{self.ranks[choice.rank].made}"
-        self.has_unfollowed = self.has_unfollowed or outcome.unfollowed
+        origin = f"{choice.rank}.{self.ranks[choice.rank].made}"
+        self._names.update(dict.fromkeys(outcome.created, origin))
+        self.has_unfollowed = self.has_unfollowed or bool(outcome.unobserved)
         self._dirty.update(outcome.dirtied)
         self._dirty.difference_update(outcome.synced)
-        self.notes += [note for note in map(self._shown, outcome.notes) if note not in self.notes]
-        footprint = outcome.footprint
+        footprint, notes = outcome.footprint, outcome.unobserved
         if WORLD in footprint.writes:
-            self._name_unknown(f"{choice.rank}.{self.ranks[choice.rank].made}")
+            notes = (f"{request.name} {request.target}: one step, whatever it does", *notes)
+            self._name_unknown(origin)
+        self.notes += [note for note in map(self._shown, notes) if note not in self.notes]
         touched = Touched(
             self._named(footprint.reads), self._named(footprint.writes), self._named(footprint.adds)
         )
-        for held in outcome.locks:
-            self._locks.note(held)
-        taken = {held.inode for held in outcome.locks if held.taken}
-        freed = {held.inode for held in outcome.locks} - taken
+        for lock in outcome.released:
+            self._locks.drop(choice.rank, lock)
+        for lock in outcome.acquired:
+            self._locks.take(choice.rank, lock)
+        freed = {lock.inode for lock in outcome.released} - {lock.inode for lock in outcome.acquired}
         dropped = {self._name(("lock", inode, "")) for inode in freed}
-        waited = None
-        if isinstance(request.wait, Acquire):
-            waited = self._name(("lock", request.wait.inode, ""))
+        waited = None if request.lock is None else self._name(("lock", request.lock.inode, ""))
         move = Move(choice, request.name, request.target, request.where, outcome.result, touched)
         return move._replace(waited=waited, dropped=frozenset(dropped))
 
@@ -272,7 +262,7 @@ class ScheduleRun:
         for inode, path in self.stage.inodes().items():
             self._names.setdefault(inode, f"{origin}:{path}")
 
-    def _named(self, keys: list[Key]) -> frozenset[Name]:
+    def _named(self, keys: Iterable[Key]) -> frozenset[Name]:
         return frozenset(map(self._name, keys))
 
     def _name(self, key: Key) -> Name:

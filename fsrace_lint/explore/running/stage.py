@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsrace_lint.explore.errors import ExploreError
-from fsrace_lint.explore.messages import plain
 from fsrace_lint.explore.running import jobs
+from fsrace_lint.instrument.model import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,13 +6,13 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from fsrace_lint.explore.links import trail
-from fsrace_lint.explore.messages import Answer
+from fsrace_lint.instrument.model import Answer
+from fsrace_lint.instrument.path_resolution import trail
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsrace_lint.explore.messages import CallOutcome, Probe
+    from fsrace_lint.instrument.model import CallOutcome, Lookup
 
 _KINDS = {"isdir": stat.S_ISDIR, "isfile": stat.S_ISREG, "islink": stat.S_ISLNK}
 _NOT_FOLLOWING = ("lexists", "islink", "lstat")
@@ -58,12 +58,12 @@ class History:
         for path in outcome.seen:
             self._since[rank, path] = now
         # an inode's number is given again when its file is gone
-        self._born.update(dict.fromkeys(outcome.made, now))
+        self._born.update(dict.fromkeys(outcome.created, now))
         for kind, inode, _ in outcome.footprint.writes:
             if kind == "file":
                 self._outdated.setdefault((rank, inode), []).append(range(self._born.get(inode, 0), now))
 
-    def answers(self, rank: int, probe: Probe, is_known: Callable[[int], bool]) -> list[Answer]:
+    def answers(self, rank: int, lookup: Lookup, is_known: Callable[[int], bool]) -> list[Answer]:
         """Give what a process can be told.
 
         An older answer that it would get as the truth, if it asked earlier, is left out: it asks earlier in
@@ -72,25 +72,25 @@ class History:
 
         Args:
             rank: Who asks.
-            probe: What.
+            lookup: What.
             is_known: Whether a move must have come before what the process does now.
 
         Returns:
             Different answers, the true one first, then from the newest state to the oldest.
         """
-        path = self._resolved(self._states[-1], probe.path, follow=probe.kind not in _NOT_FOLLOWING)
-        paths = {path, probe.path, os.path.dirname(path), os.path.dirname(probe.path)}
-        if probe.kind == "listdir":
+        path = self._resolved(self._states[-1], lookup.path, follow=lookup.kind not in _NOT_FOLLOWING)
+        paths = {path, lookup.path, os.path.dirname(path), os.path.dirname(lookup.path)}
+        if lookup.kind == "listdir":
             paths.add(path + "/")
         since = max(self._since.get((rank, each), 0) for each in paths)
         known = max(at for at, move in enumerate(self._made_by) if move < 0 or is_known(move))
         found: list[Answer] = []
         told: list[object] = []
         for at in range(len(self._states) - 1, since - 1, -1):
-            answer = self._answer(self._states[at], probe)
+            answer = self._answer(self._states[at], lookup)
             if self._is_outdated(rank, at, answer):
                 continue
-            meaning = _meaning(probe.kind, answer)
+            meaning = _meaning(lookup.kind, answer)
             if meaning not in told:
                 told.append(meaning)
                 if at < known or not found:
@@ -102,21 +102,21 @@ class History:
         inode = int(answer.stat[1]) if answer.stat else 0
         return any(at in before for before in self._outdated.get((rank, inode), ()))
 
-    def _answer(self, state: State, probe: Probe) -> Answer:
-        path = self._resolved(state, probe.path, follow=probe.kind not in _NOT_FOLLOWING)
+    def _answer(self, state: State, lookup: Lookup) -> Answer:
+        path = self._resolved(state, lookup.path, follow=lookup.kind not in _NOT_FOLLOWING)
         found = state.get(path)
         if found is None:
             return Answer(False)
-        if probe.kind == "listdir":
+        if lookup.kind == "listdir":
             prefix = path + "/"
-            names = [
+            names = sorted(
                 (name[len(prefix) :], stat.S_IFMT(there.st_mode))
                 for name, (there, _) in state.items()
                 if name.startswith(prefix) and "/" not in name[len(prefix) :]
-            ]
-            return Answer(stat.S_ISDIR(found[0].st_mode), names=sorted(names))
-        times = [found[0].st_atime, found[0].st_mtime, found[0].st_ctime]
-        return Answer(True, stat=[float(value) for value in found[0][:7]] + times)
+            )
+            return Answer(stat.S_ISDIR(found[0].st_mode), names=tuple(names))
+        times = (found[0].st_atime, found[0].st_mtime, found[0].st_ctime)
+        return Answer(True, stat=(*map(float, found[0][:7]), *times))
 
     def _resolved(self, state: State, path: str, *, follow: bool) -> str:
         def says(here: str) -> str | None:
@@ -142,7 +142,7 @@ def _meaning(kind: str, answer: Answer) -> object:
     if kind in ("exists", "lexists"):
         return answer.there
     if kind == "listdir":
-        return answer.there, tuple(answer.names)
+        return answer.there, answer.names
     mode = int(answer.stat[0]) if answer.there else 0
     if kind in _KINDS:
         return _KINDS[kind](mode)

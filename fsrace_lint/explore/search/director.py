@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from fsrace_lint.explore.errors import Nondeterministic
 from fsrace_lint.explore.moves import Choice
-from fsrace_lint.explore.process.told import StartMessage
 from fsrace_lint.explore.running import jobs
 from fsrace_lint.explore.running.run import ScheduleRun
 
@@ -47,13 +46,7 @@ class Director:
         return run
 
     def _started(self) -> list[jobs.Process]:
-        size, top = self.scenario.processes, str(self._stage.top)
-        return [
-            jobs.start(
-                StartMessage(self.scenario.function, top, rank, size, self.scenario.distributed), self._gate
-            )
-            for rank in range(size)
-        ]
+        return [jobs.start(self.scenario, rank, self._gate) for rank in range(self.scenario.processes)]
 
     def play(self, choose: Callable[[ScheduleRun], Choice | None]) -> ScheduleRun:
         """Make a run from its start to its end.

@@ -1,4 +1,4 @@
-"""The calls of `os` that read the names in a directory; they come sorted, so that every run sees the same."""
+"""The calls of `os` that read the names in a directory."""
 
 from __future__ import annotations
 
@@ -8,33 +8,34 @@ import posix
 import stat
 from typing import TYPE_CHECKING, Any
 
-from fsrace_lint.explore.messages import Probe, plain
-from fsrace_lint.explore.process.gate import Calls
+from fsrace_lint.instrument.interception import Calls
+from fsrace_lint.instrument.model import Lookup, plain
+from fsrace_lint.instrument.watched_tree import descriptor_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fsrace_lint.explore.messages import Go
-    from fsrace_lint.explore.process.gate import Path
-    from fsrace_lint.explore.process.places import Recorder
+    from fsrace_lint.instrument.model import Answer
+    from fsrace_lint.instrument.recorder import Recorder
+    from fsrace_lint.instrument.watched_tree import Path
 
 
 class ListingCalls(Calls):
-    """Calls that list, each stopped at the gate."""
+    """Calls that list, each intercepted."""
 
-    def all(self) -> dict[Any, Any]:
+    def replacements(self) -> dict[Any, Any]:
         """Give what replaces what."""
         return {posix.listdir: self.listdir, posix.scandir: self.scandir}
 
     def listdir(self, path: Path = ".") -> list[Any]:
-        """Read the names in a directory; they come sorted, so that every run sees the same."""
+        """Read the names in a directory."""
         names = self._names(path, "listdir")
         if names is None:
             return posix.listdir(path)
         return [os.fsencode(name) if isinstance(path, bytes) else name for name, _ in names]
 
     def scandir(self, path: Path = ".") -> Any:
-        """Read the names in a directory, as entries; they come sorted."""
+        """Read the names in a directory, as entries."""
         names = self._names(path, "scandir")
         if names is None:
             return posix.scandir(path)
@@ -48,28 +49,33 @@ class ListingCalls(Calls):
     def _names(self, path: Path, name: str) -> list[tuple[str, int]] | None:
         path = "." if path is None else path
         descriptor = path if isinstance(path, int) else None
-        place = self._gate.place(path) if descriptor is None else self._gate.descriptor_place(descriptor)
+        if descriptor is None:
+            place = self._place(path)
+        else:
+            place = descriptor_path(descriptor) if self._is_watched(descriptor) else None
         if place is None:
             return None
 
-        def act(recorder: Recorder, go: Go) -> list[tuple[str, int]]:
+        def act(recorder: Recorder, answer: Answer | None) -> list[tuple[str, int]]:
             if descriptor is not None:
-                recorder.listed(posix.fstat(descriptor).st_ino)
+                recorder.reads("listing", posix.fstat(descriptor).st_ino)
             else:
-                at = recorder.look(path)
+                at = recorder.resolve(path)
                 if at.is_folder:
-                    recorder.listed(at.inode)
-            if go.answer is None:
+                    recorder.reads("listing", at.inode)
+            if answer is None:
                 names = _listing(os.fsdecode(path) if not isinstance(path, int) else path)
-            elif go.answer.there:
-                names = list(go.answer.names)
+                if self._interceptor.sorts_names:
+                    names.sort()
+            elif answer.there:
+                names = list(answer.names)
             else:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fsdecode(place))
             recorder.result = ", ".join(each for each, _ in names) or "nothing"
             return names
 
-        probe = None if descriptor is not None else Probe("listdir", plain(place))
-        return self._gate.step(name, self._gate.shown(place), act, mutates=False, probe=probe)
+        lookup = None if descriptor is not None else Lookup("listdir", plain(place))
+        return self._intercept(name, self._tree.shown(place), act, mutates=False, lookup=lookup)
 
 
 class DirectoryEntry:
@@ -154,7 +160,7 @@ class Entries:
 
 def _listing(path: Any) -> list[tuple[str, int]]:
     with posix.scandir(path) as entries:
-        return sorted((entry.name, _type(entry)) for entry in entries)
+        return [(entry.name, _type(entry)) for entry in entries]
 
 
 def _type(entry: os.DirEntry[str]) -> int:

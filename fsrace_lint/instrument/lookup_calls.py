@@ -1,4 +1,4 @@
-"""The calls of `os` and `os.path` that ask what is there; a weak cache may answer them from the past."""
+"""The calls of `os` and `os.path` that ask what is there; an answer can be given in place of the truth."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import stat
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fsrace_lint.explore.messages import Probe, plain
-from fsrace_lint.explore.process.gate import Calls
+from fsrace_lint.instrument.interception import Calls
+from fsrace_lint.instrument.model import Lookup, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsrace_lint.explore.messages import Answer, Go
-    from fsrace_lint.explore.process.gate import Path
-    from fsrace_lint.explore.process.places import Recorder
+    from fsrace_lint.instrument.model import Answer
+    from fsrace_lint.instrument.recorder import Recorder
+    from fsrace_lint.instrument.watched_tree import Path
 
 
-class Questions(Calls):
-    """Calls that ask, each stopped at the gate."""
+class LookupCalls(Calls):
+    """Calls that ask, each intercepted."""
 
-    def all(self) -> dict[Any, Any]:
+    def replacements(self) -> dict[Any, Any]:
         """Give what replaces what."""
         return {
             posix.readlink: self.readlink,
@@ -41,65 +41,65 @@ class Questions(Calls):
 
     def readlink(self, path: Path, *, dir_fd: int | None = None) -> str | bytes:
         """Read what a link says."""
-        place = self._gate.place(path, dir_fd)
+        place = self._place(path, dir_fd)
         if place is None:
             return posix.readlink(path, dir_fd=dir_fd)  # type: ignore[type-var,return-value]
 
-        def act(recorder: Recorder, _: Go) -> str | bytes:
-            recorder.look(path, dir_fd, follow=False)
+        def act(recorder: Recorder, _: Answer | None) -> str | bytes:
+            recorder.resolve(path, dir_fd, follow=False)
             recorder.result = os.fsdecode(posix.readlink(path, dir_fd=dir_fd))  # type: ignore[type-var,arg-type]
             return os.fsencode(recorder.result) if isinstance(path, bytes) else recorder.result
 
-        return self._gate.step("readlink", self._gate.shown(place), act, mutates=False)
+        return self._intercept("readlink", self._tree.shown(place), act, mutates=False)
 
     def chdir(self, path: Path) -> None:
         """Go to another directory."""
-        place = self._gate.place(path)
+        place = self._place(path)
         if place is None:
             return posix.chdir(path)  # type: ignore[arg-type]
 
-        def act(recorder: Recorder, _: Go) -> None:
-            recorder.look(path)
+        def act(recorder: Recorder, _: Answer | None) -> None:
+            recorder.resolve(path)
             posix.chdir(path)  # type: ignore[arg-type]
 
-        return self._gate.step("chdir", self._gate.shown(place), act, mutates=False)
+        return self._intercept("chdir", self._tree.shown(place), act, mutates=False)
 
     def stat(self, path: Path, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
         """Ask what is there."""
-        if isinstance(path, int) and self._gate.watches(path):
+        if isinstance(path, int) and self._is_watched(path):
             return self.fstat(path)
-        place = self._gate.place(path, dir_fd)
+        place = self._place(path, dir_fd)
         if place is None:
             return posix.stat(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)  # type: ignore[arg-type]
 
-        def act(recorder: Recorder, go: Go) -> os.stat_result:
-            recorder.probed(path, dir_fd, follow=follow_symlinks)
-            if go.answer is None:
+        def act(recorder: Recorder, answer: Answer | None) -> os.stat_result:
+            recorder.looked_up(path, dir_fd, follow=follow_symlinks)
+            if answer is None:
                 found = posix.stat(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)  # type: ignore[arg-type]
-            elif go.answer.there:
-                found = _as_stat(go.answer)
+            elif answer.there:
+                found = _as_stat(answer)
             else:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))  # type: ignore[arg-type]
             recorder.result = _kind(found.st_mode)
             return found
 
         name = "stat" if follow_symlinks else "lstat"
-        probe = Probe(name, plain(place))
-        return self._gate.step(name, self._gate.shown(place), act, mutates=False, probe=probe)
+        lookup = Lookup(name, plain(place))
+        return self._intercept(name, self._tree.shown(place), act, mutates=False, lookup=lookup)
 
     def fstat(self, descriptor: int) -> os.stat_result:
         """Ask what an open file is."""
-        if not self._gate.watches(descriptor):
+        if not self._is_watched(descriptor):
             return posix.fstat(descriptor)
 
-        def act(recorder: Recorder, _: Go) -> os.stat_result:
+        def act(recorder: Recorder, _: Answer | None) -> os.stat_result:
             found = posix.fstat(descriptor)
-            recorder.read_file(found.st_ino)
-            recorder.counted_links(found.st_ino)
+            recorder.reads("file", found.st_ino)
+            recorder.reads("links", found.st_ino)
             recorder.result = _kind(found.st_mode)
             return found
 
-        return self._gate.step("fstat", self._gate.name_of(descriptor), act, mutates=False)
+        return self._intercept("fstat", self._files.shown(descriptor), act, mutates=False)
 
     def lstat(self, path: Path, *, dir_fd: int | None = None) -> os.stat_result:
         """Ask what is there, and not what a link leads to."""
@@ -117,37 +117,37 @@ class Questions(Calls):
         """Ask whether something may be done there."""
         options = {"dir_fd": dir_fd, "effective_ids": effective_ids, "follow_symlinks": follow_symlinks}
         original = partial(posix.access, path, mode, **options)  # type: ignore[arg-type]
-        place = self._gate.place(path, dir_fd)
+        place = self._place(path, dir_fd)
         if place is None:
             return original()
 
-        def act(recorder: Recorder, go: Go) -> bool:
-            recorder.probed(path, dir_fd, follow=follow_symlinks)
-            found = original() if go.answer is None else go.answer.there
+        def act(recorder: Recorder, answer: Answer | None) -> bool:
+            recorder.looked_up(path, dir_fd, follow=follow_symlinks)
+            found = original() if answer is None else answer.there
             recorder.result = str(found)
             return found
 
-        shown = self._gate.shown(place)
-        return self._gate.step("access", shown, act, mutates=False, probe=Probe("stat", plain(place)))
+        shown = self._tree.shown(place)
+        return self._intercept("access", shown, act, mutates=False, lookup=Lookup("stat", plain(place)))
 
     def _asking(self, name: str, original: Callable[..., bool]) -> Callable[..., bool]:
         follow = name not in {"lexists", "islink"}
         test = {"isfile": stat.S_ISREG, "isdir": stat.S_ISDIR, "islink": stat.S_ISLNK}.get(name, bool)
 
         def ask(path: Path) -> bool:
-            place = self._gate.place(path)
+            place = self._place(path)
             if place is None:
                 return original(path)
 
-            def act(recorder: Recorder, go: Go) -> bool:
-                at = recorder.look(path, follow=follow)
-                mode = at.mode if go.answer is None else int(go.answer.stat[0]) if go.answer.there else 0
+            def act(recorder: Recorder, answer: Answer | None) -> bool:
+                at = recorder.resolve(path, follow=follow)
+                mode = at.mode if answer is None else int(answer.stat[0]) if answer.there else 0
                 found = test(mode)
                 recorder.result = str(found)
                 return found
 
-            probe = Probe(name, plain(place))
-            return self._gate.step(name, self._gate.shown(place), act, mutates=False, probe=probe)
+            lookup = Lookup(name, plain(place))
+            return self._intercept(name, self._tree.shown(place), act, mutates=False, lookup=lookup)
 
         return ask
 

@@ -1,4 +1,4 @@
-"""`open`, and the files it gives: opening, every flush and closing are steps of their own."""
+"""`open`, and the files it gives: opening, every flush and closing are calls of their own."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import stat
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from fsrace_lint.explore.process.gate import Calls
+from fsrace_lint.instrument.interception import Calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsrace_lint.explore.process.descriptors import DescriptorCalls
-    from fsrace_lint.explore.process.gate import Gate
+    from fsrace_lint.instrument.descriptor_calls import DescriptorCalls
+    from fsrace_lint.instrument.file_table import FileTable
+    from fsrace_lint.instrument.interception import Interceptor
 
 _KINDS = {
     "r": os.O_RDONLY,
@@ -26,20 +27,21 @@ _KINDS = {
 }
 
 
-class Files(Calls):
-    """Opens files whose calls stop at the gate.
+class FileObjects(Calls):
+    """Opens files whose calls are intercepted.
 
     Args:
-        gate: Where they stop.
+        interceptor: By whom.
+        files: What the process has open.
         calls: What is done on descriptors.
     """
 
-    def __init__(self, gate: Gate, calls: DescriptorCalls) -> None:
-        super().__init__(gate)
+    def __init__(self, interceptor: Interceptor, files: FileTable, calls: DescriptorCalls) -> None:
+        super().__init__(interceptor, files)
         self._calls = calls
         self._original = io.open
 
-    def all(self) -> dict[Any, Any]:
+    def replacements(self) -> dict[Any, Any]:
         """Give what replaces what."""
         return {io.open: self.open}
 
@@ -55,17 +57,21 @@ class Files(Calls):
         opener: Callable[[str, int], int] | None = None,
     ) -> Any:
         """Open a file as `io.open` does."""
-        watched = self._gate.watches(file) if isinstance(file, int) else self._gate.place(file) is not None
-        if not watched:
+        place = None if isinstance(file, int) else self._place(file)
+        if place is None and not (isinstance(file, int) and self._is_watched(file)):
             return self._original(file, mode, buffering, encoding, errors, newline, closefd, opener)
         # what is wrong with the arguments is said by the original
         binary = "b" in mode
         io.StringIO() if binary else io.TextIOWrapper(io.BytesIO(), encoding, errors, newline)
         if buffering == 0 and not binary:
             raise ValueError("can't have unbuffered text I/O")
-        raw = self._raw(file, mode.replace("b", "").replace("t", ""), closefd, opener)
+        kind = mode.replace("b", "").replace("t", "")
+        if place is None:
+            raw = InterceptedFile(self._calls, file, kind, closefd)
+        else:
+            raw = self._opened(place, file, kind, opener)
         made = self._wrapped(raw, mode, buffering, encoding, errors, newline)
-        self._gate.streams.append(weakref.ref(made))
+        self._files.streams.append(weakref.ref(made))
         return made
 
     def _wrapped(
@@ -91,18 +97,9 @@ class Files(Calls):
         text.mode = mode  # type: ignore[misc]
         return text
 
-    def _raw(
-        self,
-        file: Any,
-        mode: str = "r",
-        closefd: bool = True,
-        opener: Callable[[str, int], int] | None = None,
-    ) -> io.FileIO:
-        place = None if isinstance(file, int) else self._gate.place(file)
-        if place is None and not (isinstance(file, int) and self._gate.watches(file)):
-            return io.FileIO(file, mode, closefd, opener)
-        if place is None:
-            return SteppedFile(self._calls, file, mode, closefd)
+    def _opened(
+        self, place: str, file: Any, mode: str, opener: Callable[[str, int], int] | None
+    ) -> InterceptedFile:
         kind = next((each for each in mode if each in _KINDS), "")
         if not kind or mode.count("+") > 1:
             io.FileIO(os.devnull, mode)
@@ -113,18 +110,18 @@ class Files(Calls):
             descriptor = self._calls.open_place(place, (file, None), flags, 0o666, mode)
         else:
             descriptor = opener(file, flags)
-            if descriptor not in self._gate.files:
-                self._gate.opened(descriptor)
+            if descriptor not in self._files.by_descriptor:
+                self._files.opened(descriptor)
         if stat.S_ISDIR(posix.fstat(descriptor).st_mode):
             self._calls.close(descriptor)
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), file)
-        made = SteppedFile(self._calls, descriptor, mode.replace("x", "w"))
+        made = InterceptedFile(self._calls, descriptor, mode.replace("x", "w"))
         made.name = file
         return made
 
 
-class SteppedFile(io.FileIO):
-    """A file without a buffer, whose calls stop at the gate."""
+class InterceptedFile(io.FileIO):
+    """A file without a buffer, whose calls are intercepted."""
 
     def __init__(self, calls: DescriptorCalls, descriptor: int, mode: str, closefd: bool = True) -> None:
         super().__init__(descriptor, mode, closefd)
@@ -133,28 +130,23 @@ class SteppedFile(io.FileIO):
 
     def readinto(self, buffer: Any) -> int:
         """Read into a buffer."""
-        got: int = self._calls.reading("read", self.fileno(), lambda: io.FileIO.readinto(self, buffer))
-        return got
+        return self._calls.reading("read", self.fileno(), lambda: io.FileIO.readinto(self, buffer))
 
     def read(self, size: int | None = -1) -> bytes:
         """Read some bytes, or all."""
-        got: bytes = self._calls.reading("read", self.fileno(), lambda: io.FileIO.read(self, size))
-        return got
+        return self._calls.reading("read", self.fileno(), lambda: io.FileIO.read(self, size))
 
     def readall(self) -> bytes:
         """Read all that is left."""
-        got: bytes = self._calls.reading("read", self.fileno(), lambda: io.FileIO.readall(self))
-        return got
+        return self._calls.reading("read", self.fileno(), lambda: io.FileIO.readall(self))
 
     def write(self, data: Any) -> int:
         """Write some bytes."""
-        done: int = self._calls.writing("write", self.fileno(), lambda: io.FileIO.write(self, data))
-        return done
+        return self._calls.writing("write", self.fileno(), lambda: io.FileIO.write(self, data))
 
     def truncate(self, size: int | None = None) -> int:
         """Cut or grow the file."""
-        done: int = self._calls.writing("truncate", self.fileno(), lambda: io.FileIO.truncate(self, size))
-        return done
+        return self._calls.writing("truncate", self.fileno(), lambda: io.FileIO.truncate(self, size))
 
     def close(self) -> None:
         """Close the file."""

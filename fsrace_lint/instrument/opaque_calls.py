@@ -1,0 +1,98 @@
+"""What Python does not see: programs that are started, and writers in other languages. Each is one call."""
+
+from __future__ import annotations
+
+import os
+import posix
+import subprocess
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from fsrace_lint.instrument.interception import Calls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsrace_lint.instrument.model import Answer
+    from fsrace_lint.instrument.recorder import Recorder
+
+WRITERS: Final = (("sqlite3", "connect", 0), ("torch", "save", 1))
+"""Functions that write by themselves where they are given a path, and which argument that is."""
+BYPASSES: Final = ("numpy.lib.format", "numpy.lib._format_impl", "numpy.lib.npyio", "numpy.lib._npyio_impl")
+"""Modules whose `isfileobj` tells whether a file can be written past Python."""
+UNOBSERVED: Final = {
+    "sqlite3.connect": "what is done with a database is not followed, only that it is opened"
+}
+
+
+class OpaqueCalls(Calls):
+    """Makes one call of what cannot be looked into."""
+
+    def replacements(self) -> dict[Any, Any]:
+        """Give what replaces what."""
+        made: dict[Callable[..., Any], Callable[..., Any]] = {
+            subprocess.run: self.opaque(subprocess.run, "subprocess"),
+            subprocess.call: self.opaque(subprocess.call, "subprocess"),
+            subprocess.Popen.__init__: self._starting(subprocess.Popen.__init__),
+            posix.posix_spawn: self.opaque(posix.posix_spawn, "posix_spawn"),
+            posix.posix_spawnp: self.opaque(posix.posix_spawnp, "posix_spawnp"),
+            posix.system: self.opaque(posix.system, "system"),
+        }
+        for module, name, place in WRITERS:
+            original = getattr(sys.modules.get(module), name, None)
+            if original is not None:
+                made[original] = self._writer(original, f"{module}.{name}", place)
+        for module in BYPASSES:
+            original = getattr(sys.modules.get(module), "isfileobj", None)
+            if original is not None:
+                made[original] = self._never_past(original)
+        return made
+
+    def _writer(self, original: Callable[..., Any], name: str, place: int) -> Callable[..., Any]:
+        def write(*args: Any, **options: Any) -> Any:
+            given = args[place] if len(args) > place else next(iter(options.values()), None)
+            if isinstance(given, (str, bytes, os.PathLike)):
+                return self.opaque(original, name, os.fsdecode(given))(*args, **options)
+            return original(*args, **options)
+
+        return write
+
+    def _never_past(self, original: Callable[[Any], bool]) -> Callable[[Any], bool]:
+        return lambda file: not self._interceptor.is_active() and original(file)
+
+    def _starting(self, original: Callable[..., None]) -> Callable[..., None]:
+        return lambda process, *args, **options: self.opaque(partial(original, process), "subprocess")(
+            *args, **options
+        )
+
+    def opaque(self, original: Callable[..., Any], name: str, target: str = "") -> Callable[..., Any]:
+        """Make one call of all that a function does.
+
+        Args:
+            original: The function.
+            name: What the call is called.
+            target: What it is about; where that is not told, the function's first argument.
+
+        Returns:
+            What replaces the function.
+        """
+
+        def call(*args: Any, **options: Any) -> Any:
+            if not self._interceptor.is_active():
+                return original(*args, **options)
+
+            def act(recorder: Recorder, _: Answer | None) -> Any:
+                recorder.writes("world", 0)
+                if name in UNOBSERVED:
+                    recorder.unobserved.append(UNOBSERVED[name])
+                return original(*args, **options)
+
+            return self._intercept(name, target or _shown(args[0] if args else options.get("args", "")), act)
+
+        return call
+
+
+def _shown(command: Any) -> str:
+    text = " ".join(map(str, command)) if isinstance(command, (list, tuple)) else str(command)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,190 @@
+"""The calls of `os` that change what a path leads to."""
+
+from __future__ import annotations
+
+import os
+import posix
+from typing import TYPE_CHECKING, Any
+
+from fsrace_lint.instrument.interception import Calls, available
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsrace_lint.instrument.model import Answer
+    from fsrace_lint.instrument.recorder import Recorder
+    from fsrace_lint.instrument.watched_tree import Path, ResolvedPath
+
+
+class PathCalls(Calls):
+    """Calls that take a path, each intercepted."""
+
+    def replacements(self) -> dict[Any, Any]:
+        """Give what replaces what."""
+        made: dict[Callable[..., Any], Callable[..., Any]] = {
+            posix.mkdir: self._changing(posix.mkdir, _made_directory),
+            posix.mkfifo: self._changing(posix.mkfifo, _made),
+            posix.mknod: self._changing(posix.mknod, _made),
+            posix.rmdir: self._changing(posix.rmdir, _removed),
+            posix.unlink: self._changing(posix.unlink, _removed),
+            posix.remove: self._changing(posix.unlink, _removed),
+            posix.rename: self._renaming(posix.rename),
+            posix.replace: self._renaming(posix.replace),
+            posix.link: self.link,
+            posix.symlink: self.symlink,
+        }
+        altering = ("chmod", "lchmod", "chown", "lchown", "utime", "truncate", "setxattr", "removexattr")
+        return made | {original: self._altering(original) for original in available(*altering)}
+
+    def _changing(
+        self, original: Callable[..., None], note: Callable[[Recorder, ResolvedPath], None]
+    ) -> Callable[..., None]:
+        def change(path: Path, *args: Any, dir_fd: int | None = None, **options: Any) -> None:
+            place = self._place(path, dir_fd)
+            if place is None:
+                return original(path, *args, dir_fd=dir_fd, **options)
+
+            def act(recorder: Recorder, _: Answer | None) -> None:
+                at = recorder.resolve(path, dir_fd, follow=False)
+                if original is posix.rmdir and at.is_folder:
+                    recorder.reads("listing", at.inode)
+                original(path, *args, dir_fd=dir_fd, **options)
+                note(recorder, at)
+
+            return self._intercept(original.__name__, self._tree.shown(place), act)
+
+        return change
+
+    def _renaming(self, original: Callable[..., None]) -> Callable[..., None]:
+        def rename(
+            src: Path, dst: Path, *, src_dir_fd: int | None = None, dst_dir_fd: int | None = None
+        ) -> None:
+            old, new = self._place(src, src_dir_fd), self._place(dst, dst_dir_fd)
+            if old is None and new is None:
+                return original(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+
+            given = ((old, src, src_dir_fd), (new, dst, dst_dir_fd))
+            watched = [(path, dir_fd) for place, path, dir_fd in given if place is not None]
+
+            def act(recorder: Recorder, _: Answer | None) -> None:
+                places = [recorder.resolve(*each, follow=False) for each in watched]
+                if places[-1].is_folder:
+                    recorder.reads("listing", places[-1].inode)
+                original(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+                if len(places) == 1 or places[0].inode != places[1].inode:
+                    for at in places:
+                        recorder.changed_entry(at)
+                    if places[-1].is_folder:
+                        recorder.writes("listing", places[-1].inode)
+                    if new is not None:
+                        recorder.changed_links(places[-1])
+
+            shown = [str(src) if old is None else self._tree.shown(old)]
+            shown.append(str(dst) if new is None else self._tree.shown(new))
+            return self._intercept(original.__name__, " -> ".join(shown), act)
+
+        return rename
+
+    def link(
+        self,
+        src: Path,
+        dst: Path,
+        *,
+        src_dir_fd: int | None = None,
+        dst_dir_fd: int | None = None,
+        follow_symlinks: bool = True,
+    ) -> None:
+        """Give a file another name."""
+        old, new = self._place(src, src_dir_fd), self._place(dst, dst_dir_fd)
+        options: dict[str, Any] = {} if follow_symlinks else {"follow_symlinks": False}
+        options |= {"src_dir_fd": src_dir_fd, "dst_dir_fd": dst_dir_fd}
+        if new is None:
+            return posix.link(src, dst, **options)  # type: ignore[arg-type]
+
+        def act(recorder: Recorder, _: Answer | None) -> None:
+            source = recorder.resolve(src, src_dir_fd, follow=follow_symlinks) if old else None
+            at = recorder.resolve(dst, dst_dir_fd, follow=False)
+            posix.link(src, dst, **options)  # type: ignore[arg-type]
+            recorder.changed_entry(at)
+            if source is not None:
+                recorder.changed_links(source)
+
+        shown = f"{self._tree.shown(old) if old else src!s} -> {self._tree.shown(new)}"
+        return self._intercept("link", shown, act)
+
+    def symlink(
+        self, src: Path, dst: Path, target_is_directory: bool = False, *, dir_fd: int | None = None
+    ) -> None:
+        """Make a link that says something."""
+        place = self._place(dst, dir_fd)
+        if place is None:
+            return posix.symlink(src, dst, target_is_directory, dir_fd=dir_fd)  # type: ignore[arg-type]
+
+        def act(recorder: Recorder, _: Answer | None) -> None:
+            at = recorder.resolve(dst, dir_fd, follow=False)
+            posix.symlink(src, dst, target_is_directory, dir_fd=dir_fd)  # type: ignore[arg-type]
+            _made(recorder, at)
+
+        return self._intercept("symlink", f"{self._tree.shown(place)} -> {os.fsdecode(src)}", act)  # type: ignore[arg-type]
+
+    def _altering(self, original: Callable[..., None]) -> Callable[..., Any]:
+        name = original.__name__
+        follows = name not in {"lchmod", "lchown"}
+
+        def alter(path: Path, *args: Any, dir_fd: int | None = None, **options: Any) -> Any:
+            if isinstance(path, int):
+                return self._altering_open(original, path, *args, **options)
+            given = options if dir_fd is None else {**options, "dir_fd": dir_fd}
+            place = self._place(path, dir_fd)
+            if place is None:
+                return original(path, *args, **given)
+
+            def act(recorder: Recorder, _: Answer | None) -> None:
+                follow = follows and options.get("follow_symlinks", True)
+                at = recorder.resolve(path, dir_fd, follow=follow)
+                original(path, *args, **given)
+                recorder.writes("file", at.inode)
+                if name == "truncate":
+                    recorder.dirtied.append(at.inode)
+                if name == "truncate" or _is_now(name, *args, **options):
+                    recorder.modified.append(at.path)
+                recorder.seen.append(at.path)
+
+            return self._intercept(name, self._tree.shown(place), act)
+
+        return alter
+
+    def _altering_open(
+        self, original: Callable[..., None], descriptor: int, *args: Any, **options: Any
+    ) -> None:
+        if not self._is_watched(descriptor):
+            return original(descriptor, *args, **options)
+
+        def act(recorder: Recorder, _: Answer | None) -> None:
+            original(descriptor, *args, **options)
+            recorder.writes("file", posix.fstat(descriptor).st_ino)
+            if _is_now(original.__name__, *args, **options):
+                recorder.modified.append(descriptor)
+
+        return self._intercept(original.__name__, self._files.shown(descriptor), act)
+
+
+def _made(recorder: Recorder, at: ResolvedPath) -> None:
+    recorder.added_entry(at, posix.lstat(at.path).st_ino)
+
+
+def _made_directory(recorder: Recorder, at: ResolvedPath) -> None:
+    recorder.modified.append(at.path)
+    _made(recorder, at)
+
+
+def _removed(recorder: Recorder, at: ResolvedPath) -> None:
+    recorder.changed_entry(at)
+    recorder.changed_links(at)
+    if at.is_folder:
+        recorder.writes("listing", at.inode)
+
+
+def _is_now(name: str, *args: Any, **options: Any) -> bool:
+    """Tell whether a call says that something was changed just now."""
+    return name == "utime" and not any(args) and not options.get("times") and not options.get("ns")

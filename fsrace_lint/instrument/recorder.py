@@ -1,0 +1,149 @@
+"""Collects what a call reads and changes, while it is made."""
+
+from __future__ import annotations
+
+import posix
+import stat
+from typing import TYPE_CHECKING
+
+from fsrace_lint.instrument.model import CallOutcome, Footprint, plain
+from fsrace_lint.instrument.path_resolution import trail
+from fsrace_lint.instrument.watched_tree import ResolvedPath
+
+if TYPE_CHECKING:
+    from fsrace_lint.instrument.model import Key, Lock
+    from fsrace_lint.instrument.watched_tree import Path, WatchedTree
+
+
+class Recorder:
+    """Collects what one call reads and changes.
+
+    Args:
+        tree: Where its paths lead.
+
+    Attributes:
+        modified: Paths and descriptors of what was modified just now: the kernel gave them new times.
+    """
+
+    def __init__(self, tree: WatchedTree) -> None:
+        self._tree = tree
+        self.result = "done"
+        self.created: list[int] = []
+        self.seen: list[str] = []
+        self.acquired: list[Lock] = []
+        self.released: list[Lock] = []
+        self.dirtied: list[int] = []
+        self.synced: list[int] = []
+        self.unobserved: list[str] = []
+        self.modified: list[str | int] = []
+        self._reads: dict[Key, None] = {}
+        self._writes: dict[Key, None] = {}
+        self._adds: dict[Key, None] = {}
+
+    def outcome(self) -> CallOutcome:
+        """Give what was collected."""
+        return CallOutcome(
+            plain(self.result),
+            Footprint(tuple(self._reads), tuple(self._writes), tuple(self._adds)),
+            tuple(self.created),
+            tuple(map(plain, self.seen)),
+            tuple(self.acquired),
+            tuple(self.released),
+            tuple(self.dirtied),
+            tuple(self.synced),
+            tuple(self.unobserved),
+        )
+
+    def resolve(self, path: Path, dir_fd: int | None = None, *, follow: bool = True) -> ResolvedPath:
+        """Follow a path as the kernel does now, and note every name that it reads.
+
+        Args:
+            path: As the call was given it.
+            dir_fd: What it is relative to, where not to the working directory.
+            follow: Whether a link at the end is followed.
+
+        Returns:
+            Where it leads; the last link where it leaves the tree.
+        """
+        text = self._tree.place(path, dir_fd) or self._tree.top
+        if text.endswith(("/", "/.")):
+            place = self._follow(text, follow=True)
+            return place if place.is_folder else place._replace(inode=0, mode=0)
+        return self._follow(text, follow=follow)
+
+    def _follow(self, path: str, *, follow: bool) -> ResolvedPath:
+        top = self._tree.top
+        inodes = {top: posix.stat(top).st_ino}
+        place = ResolvedPath(top, (0, ""), inodes[top], stat.S_IFDIR)
+        for here in trail(path, top, _said, follow=follow):
+            if here == top:
+                place = ResolvedPath(here, (0, ""), inodes[here], stat.S_IFDIR)
+                continue
+            folder, _, name = here.rpartition("/")
+            entry = (inodes[folder], name)
+            self._reads["entry", entry[0], plain(name)] = None
+            try:
+                found = posix.lstat(here)
+            except OSError:
+                return ResolvedPath(here, entry, 0, 0)
+            inodes[here] = found.st_ino
+            place = ResolvedPath(here, entry, found.st_ino, found.st_mode)
+        return place
+
+    def looked_up(self, path: Path, dir_fd: int | None = None, *, follow: bool = True) -> None:
+        """Note a question after what is there: its size, its mode and its times are part of the answer."""
+        place = self.resolve(path, dir_fd, follow=follow)
+        if place.inode:
+            self.reads("file", place.inode)
+            self.reads("links", place.inode)
+
+    def reads(self, kind: str, inode: int) -> None:
+        """Note that something of a file or directory was read: the kinds are those of `Key`."""
+        self._reads[kind, inode, ""] = None
+
+    def writes(self, kind: str, inode: int) -> None:
+        """Note that something of a file or directory was changed."""
+        self._writes[kind, inode, ""] = None
+
+    def changed_links(self, place: ResolvedPath) -> None:
+        """Note that a file has another number of names."""
+        if place.inode and not place.is_folder:
+            self.writes("links", place.inode)
+
+    def wrote_data(self, inode: int) -> None:
+        """Note that content was changed; it is not on the disk yet."""
+        self.writes("file", inode)
+        self.dirtied.append(inode)
+
+    def added_entry(self, place: ResolvedPath, inode: int) -> None:
+        """Note a new name for a new inode."""
+        self.changed_entry(place)
+        self.created.append(inode)
+
+    def changed_entry(self, place: ResolvedPath) -> None:
+        """Note that a name appeared, disappeared or stands for something else."""
+        folder, name = place.entry
+        self._writes["entry", folder, plain(name)] = None
+        self._adds["listing", folder, ""] = None
+        self.seen += [place.path, place.path.rpartition("/")[0] + "/"]
+
+    def took_lock(self, lock: Lock) -> None:
+        """Note that a lock was taken."""
+        self._changed_lock(lock)
+        self.acquired.append(lock)
+
+    def dropped_lock(self, lock: Lock) -> None:
+        """Note that a lock was dropped."""
+        self._changed_lock(lock)
+        self.released.append(lock)
+
+    def _changed_lock(self, lock: Lock) -> None:
+        # those that can be shared do not wait for each other
+        (self._adds if lock.shared else self._writes)["lock", lock.inode, ""] = None
+
+
+def _said(path: str) -> str | None:
+    try:
+        return posix.readlink(path)
+    except OSError:
+        return None
