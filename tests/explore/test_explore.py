@@ -256,6 +256,17 @@ def test_a_busy_wait_for_a_time_ends() -> None:
     explore(busy).assert_ok()
 
 
+@pytest.mark.parametrize("ask", [os.stat, os.lstat])
+def test_asking_the_same_again_in_a_loop_that_counts_is_no_poll(ask: Callable[[Path], object]) -> None:
+    """Also where one call is made by way of another: it is the caller's state that counts."""
+
+    def asking(root: Path, rank: int) -> None:
+        for _ in range(40):
+            ask(root.parent)
+
+    explore(asking, processes=1).assert_ok()
+
+
 def test_a_loop_that_counts_in_an_object_is_no_circle() -> None:
     class Counter:
         def __init__(self) -> None:
