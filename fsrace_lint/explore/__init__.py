@@ -4,7 +4,7 @@ Of our packages it imports `instrument` alone.
 """
 
 from fsrace_lint.explore.errors import ExploreError, Nondeterministic
+from fsrace_lint.explore.exploration_result import FailingSchedule, Result
 from fsrace_lint.explore.explorer import explore
-from fsrace_lint.explore.result import Failing, Result
 
-__all__ = ["ExploreError", "Failing", "Nondeterministic", "Result", "explore"]
+__all__ = ["ExploreError", "FailingSchedule", "Nondeterministic", "Result", "explore"]

@@ -6,10 +6,10 @@ import itertools
 import time
 from typing import TYPE_CHECKING
 
-from fsrace_lint.explore import timeline, tokens
+from fsrace_lint.explore import schedule_tokens, timeline
 from fsrace_lint.explore.errors import ExploreError, Nondeterministic
+from fsrace_lint.explore.exploration_result import FailingSchedule, Result
 from fsrace_lint.explore.moves import switches
-from fsrace_lint.explore.result import Failing, Result
 from fsrace_lint.explore.running import jobs, stage
 from fsrace_lint.explore.scenario import Bounds, Scenario
 from fsrace_lint.explore.search.bounded import Bounded, Sampled
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from fsrace_lint.explore.running.rank import Failure
     from fsrace_lint.explore.running.run import ScheduleRun
+    from fsrace_lint.explore.running.verdict import Failure
 
 
 def explore(
@@ -81,7 +81,7 @@ def explore(
     scenario = Scenario(
         function, processes, setup, check, agree, expected, filesystem, crash, distributed, step_timeout
     ).validated()
-    token = None if replay is None else tokens.read(replay)
+    token = None if replay is None else schedule_tokens.read(replay)
     if token is not None:
         scenario = scenario._replace(
             processes=token.processes, filesystem=token.filesystem, crash=token.crash
@@ -89,7 +89,9 @@ def explore(
     return _explored(scenario, Bounds(max_schedules, preemptions, samples, seed), token, shrink=shrink)
 
 
-def _explored(scenario: Scenario, bounds: Bounds, token: tokens.Token | None, *, shrink: bool) -> Result:
+def _explored(
+    scenario: Scenario, bounds: Bounds, token: schedule_tokens.ScheduleToken | None, *, shrink: bool
+) -> Result:
     from fsrace_lint.explore.process.install import installed  # noqa: PLC0415  # not to be had on Windows
 
     start = time.monotonic()
@@ -155,7 +157,7 @@ class _Explorer:
                 return run
         return None
 
-    def _shrunk(self, failed: ScheduleRun) -> Failing:
+    def _shrunk(self, failed: ScheduleRun) -> FailingSchedule:
         if failed.failure is None:
             raise ExploreError("a run that did not fail cannot be shrunk")
         shrinker = Shrinker(self._director, failed.failure)
@@ -168,32 +170,32 @@ class _Explorer:
             )
         return self._failing(run, is_least=shrinker.is_least)
 
-    def _failing(self, run: ScheduleRun, *, is_least: bool) -> Failing:
+    def _failing(self, run: ScheduleRun, *, is_least: bool) -> FailingSchedule:
         failure: Failure | None = run.failure
         if failure is None:
             raise ExploreError("a run that did not fail cannot be reported")
         scenario, moves = self._director.scenario, tuple(run.trace.moves)
-        return Failing(
+        return FailingSchedule(
             failure.kind,
             failure.text,
             failure.details,
             moves,
-            tokens.write(scenario, moves),
+            schedule_tokens.write(scenario, moves),
             tuple(timeline.reason(run)),
             switches(run.schedule()),
             is_least,
             timeline.draw(moves, scenario.processes),
         )
 
-    def replay(self, token: tokens.Token) -> Result:
+    def replay(self, token: schedule_tokens.ScheduleToken) -> Result:
         """Run one schedule."""
         run = self._director.replay(token.schedule)
         self._schedules += 1
         self._notes += run.notes
-        if tokens.digest(run.trace.moves) != token.digest:
+        if schedule_tokens.digest(run.trace.moves) != token.digest:
             raise Nondeterministic("the token was made for other calls: the code or its scenario has changed")
         failing = None if run.failure is None else self._failing(run, is_least=False)
         return self._result(failing, exhaustive=False, bound="one schedule was replayed")
 
-    def _result(self, failing: Failing | None, *, exhaustive: bool, bound: str) -> Result:
+    def _result(self, failing: FailingSchedule | None, *, exhaustive: bool, bound: str) -> Result:
         return Result(failing is None, self._schedules, exhaustive, failing, 0.0, tuple(self._notes), bound)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fsrace_lint.instrument.model import Answer, CallOutcome, Lock, Lookup
+from fsrace_lint.instrument.model import AdvisoryLock, Answer, CallOutcome, Lookup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +53,7 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
     where: str
     mutates: bool
     lookup: Lookup | None = None
-    lock: Lock | None = None
+    lock: AdvisoryLock | None = None
     wait: Meet | Pause | None = None
     outcome: CallOutcome | None = None
     state: str = ""

@@ -9,7 +9,7 @@ TRUTH, KILLED = 0, -1
 """What a process is given: the truth, the k-th older answer (k > 0), or a kill -9 in place of its call."""
 
 Name = tuple[str, str, str]
-"""A key of `messages.Key` whose inode has a name that is the same in every run with the same moves."""
+"""A key of a footprint whose inode has a name that is the same in every run with the same moves."""
 
 EVERYTHING: Name = ("world", "", "")
 
@@ -24,14 +24,14 @@ class Choice(NamedTuple):
 Schedule = tuple[Choice, ...]
 
 
-class Touched(NamedTuple):
-    """What a move read and changed; see `messages.Footprint`."""
+class NamedFootprint(NamedTuple):
+    """What a move read and changed: a `Footprint` whose inodes have names that are the same in every run."""
 
     reads: frozenset[Name]
     writes: frozenset[Name]
     adds: frozenset[Name]
 
-    def depends_on(self, other: Touched) -> bool:
+    def depends_on(self, other: NamedFootprint) -> bool:
         """Tell whether two moves of different processes must not be swapped.
 
         Two moves commute unless one writes what the other reads or changes, or adds to what the other reads
@@ -55,12 +55,12 @@ class Touched(NamedTuple):
         """All that was changed."""
         return self.writes | self.adds
 
-    def joined(self, other: Touched) -> Touched:
+    def joined(self, other: NamedFootprint) -> NamedFootprint:
         """Give what two moves touch together."""
-        return Touched(self.reads | other.reads, self.writes | other.writes, self.adds | other.adds)
+        return NamedFootprint(self.reads | other.reads, self.writes | other.writes, self.adds | other.adds)
 
 
-NOTHING = Touched(frozenset(), frozenset(), frozenset())
+NOTHING = NamedFootprint(frozenset(), frozenset(), frozenset())
 
 
 class Move(NamedTuple):
@@ -72,7 +72,7 @@ class Move(NamedTuple):
         target: What it was about.
         where: File and line of the scenario's code.
         result: What came of it.
-        touched: What it read and changed.
+        footprint: What it read and changed.
         now: The process's clock afterwards.
         waited: The lock that it waited for, if it did.
         dropped: The locks that it dropped.
@@ -83,7 +83,7 @@ class Move(NamedTuple):
     target: str
     where: str
     result: str
-    touched: Touched
+    footprint: NamedFootprint
     now: float = 0.0
     waited: Name | None = None
     dropped: frozenset[Name] = frozenset()
@@ -91,7 +91,7 @@ class Move(NamedTuple):
     @property
     def has_changed(self) -> bool:
         """Whether it changed anything."""
-        return bool(self.touched.changes)
+        return bool(self.footprint.changes)
 
 
 class Trace:
@@ -156,22 +156,22 @@ class Trace:
 
     def _conflicts(self, move: Move) -> set[int]:
         """Find the moves of others that a move depends on: the last by process and name, of locks all."""
-        touched = move.touched
-        if EVERYTHING in touched.writes:
-            found = {at for at, before in enumerate(self.moves) if touched.depends_on(before.touched)}
+        footprint = move.footprint
+        if EVERYTHING in footprint.writes:
+            found = {at for at, before in enumerate(self.moves) if footprint.depends_on(before.footprint)}
         else:
-            found = set(self._opaque) if any(touched) else set()
-            for names, kinds in ((touched.writes, "rwa"), (touched.reads, "wa"), (touched.adds, "rw")):
+            found = set(self._opaque) if any(footprint) else set()
+            for names, kinds in ((footprint.writes, "rwa"), (footprint.reads, "wa"), (footprint.adds, "rw")):
                 for name in names:
                     for kind in kinds:
                         found.update(self._touching.get((kind, name), ()))
         return {at for at in found if self.moves[at].choice.rank != move.choice.rank}
 
     def _remember(self, move: Move) -> None:
-        at, touched = len(self.moves) - 1, move.touched
-        if EVERYTHING in touched.writes:
+        at, footprint = len(self.moves) - 1, move.footprint
+        if EVERYTHING in footprint.writes:
             self._opaque.append(at)
-        for kind, names in (("r", touched.reads), ("w", touched.writes), ("a", touched.adds)):
+        for kind, names in (("r", footprint.reads), ("w", footprint.writes), ("a", footprint.adds)):
             for name in names:
                 before = self._touching.setdefault((kind, name), [])
                 if name[0] != "lock":

@@ -88,7 +88,7 @@ def _between(moves: Sequence[Move], last: int) -> str:
         return f"step {last + 1} ({mine.name} {mine.target}) was answered from an older state"
     for changed in range(last - 1, -1, -1):
         other = moves[changed]
-        shared = other.touched.changes & _all(mine)
+        shared = other.footprint.changes & _all(mine)
         if other.choice.rank == mine.choice.rank or not shared:
             continue
         for looked in range(changed - 1, -1, -1):
@@ -103,4 +103,4 @@ def _between(moves: Sequence[Move], last: int) -> str:
 
 
 def _all(move: Move) -> frozenset[Name]:
-    return move.touched.reads | move.touched.changes
+    return move.footprint.reads | move.footprint.changes

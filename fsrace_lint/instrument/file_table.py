@@ -9,11 +9,11 @@ from fsrace_lint.instrument.watched_tree import descriptor_path
 if TYPE_CHECKING:
     import weakref
 
-    from fsrace_lint.instrument.model import Lock
+    from fsrace_lint.instrument.model import AdvisoryLock
     from fsrace_lint.instrument.watched_tree import WatchedTree
 
 
-class OpenFile:
+class OpenFileDescription:
     """An open file: what its descriptors share.
 
     Attributes:
@@ -26,7 +26,7 @@ class OpenFile:
     def __init__(self, number: int, *, is_nameless: bool = False) -> None:
         self.number = number
         self.is_nameless = is_nameless
-        self.flock: Lock | None = None
+        self.flock: AdvisoryLock | None = None
         self.descriptors = 1
 
 
@@ -44,15 +44,15 @@ class FileTable:
 
     def __init__(self, tree: WatchedTree) -> None:
         self.tree = tree
-        self.by_descriptor: dict[int, OpenFile] = {}
+        self.by_descriptor: dict[int, OpenFileDescription] = {}
         self.streams: list[weakref.ref[Any]] = []
-        self.record_locks: dict[int, Lock] = {}
+        self.record_locks: dict[int, AdvisoryLock] = {}
         self._opened = 0
 
     def opened(self, descriptor: int, *, is_nameless: bool = False) -> None:
         """Remember an open file."""
         self._opened += 1
-        self.by_descriptor[descriptor] = OpenFile(self._opened, is_nameless=is_nameless)
+        self.by_descriptor[descriptor] = OpenFileDescription(self._opened, is_nameless=is_nameless)
 
     def share(self, descriptor: int, new: int) -> None:
         """Remember that an open file has another descriptor."""

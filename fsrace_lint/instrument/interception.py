@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsrace_lint.instrument.file_table import FileTable
-    from fsrace_lint.instrument.model import Answer, Lock, Lookup
+    from fsrace_lint.instrument.model import AdvisoryLock, Answer, Lookup
     from fsrace_lint.instrument.watched_tree import Path
 
 T = TypeVar("T")
 
 
 @dataclass(eq=False)
-class Call(Generic[T]):
+class FilesystemCall(Generic[T]):
     """A call that is about to be made.
 
     Attributes:
@@ -38,7 +38,7 @@ class Call(Generic[T]):
     recorder: Recorder
     mutates: bool = True
     lookup: Lookup | None = None
-    lock: Lock | None = None
+    lock: AdvisoryLock | None = None
 
     def run(self, answer: Answer | None = None) -> T:
         """Make the call; its recorder then has what came of it.
@@ -70,7 +70,7 @@ class Interceptor(Protocol):
     def is_active(self) -> bool:
         """Tell whether calls made now are intercepted: not those that a call makes itself."""
 
-    def intercept(self, call: Call[T]) -> T:
+    def intercept(self, call: FilesystemCall[T]) -> T:
         """Run a call when its time has come, and give what it gives."""
 
 
@@ -101,7 +101,7 @@ class Calls:
     def _intercept(
         self, name: str, target: str, act: Callable[[Recorder, Answer | None], T], **about: Any
     ) -> T:
-        return self._interceptor.intercept(Call(name, target, act, Recorder(self._tree), **about))
+        return self._interceptor.intercept(FilesystemCall(name, target, act, Recorder(self._tree), **about))
 
 
 def available(*names: str) -> list[Callable[..., Any]]:

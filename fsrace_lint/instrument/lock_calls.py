@@ -8,7 +8,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from fsrace_lint.instrument.interception import Calls
-from fsrace_lint.instrument.model import Lock
+from fsrace_lint.instrument.model import AdvisoryLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,14 +37,14 @@ class LockCalls(Calls):
         if file is None or not self._is_watched(descriptor):
             return _flock(descriptor, operation)
         inode = posix.fstat(descriptor).st_ino
-        wanted = Lock("flock", inode, file.number, bool(operation & fcntl.LOCK_SH))
+        wanted = AdvisoryLock("flock", inode, file.number, bool(operation & fcntl.LOCK_SH))
 
         is_conversion = file.flock is not None and file.flock.shared != wanted.shared
         if is_conversion and not operation & _NO_WAIT:
             # flock(2): the existing lock is first removed, and then a new lock is established
             self.flock(fd, fcntl.LOCK_UN)
 
-        def note(recorder: Recorder, lock: Lock | None) -> None:
+        def note(recorder: Recorder, lock: AdvisoryLock | None) -> None:
             if file.flock is not None:
                 recorder.dropped_lock(file.flock)
             file.flock = lock
@@ -80,9 +80,9 @@ class LockCalls(Calls):
 
     def _record(self, descriptor: int, operation: int, original: Callable[[int], Any]) -> Any:
         inode, locks = posix.fstat(descriptor).st_ino, self._files.record_locks
-        wanted = Lock("lockf", inode, 0, bool(operation & fcntl.LOCK_SH))
+        wanted = AdvisoryLock("lockf", inode, 0, bool(operation & fcntl.LOCK_SH))
 
-        def note(recorder: Recorder, lock: Lock | None) -> None:
+        def note(recorder: Recorder, lock: AdvisoryLock | None) -> None:
             if inode in locks:
                 recorder.dropped_lock(locks.pop(inode))
             if lock is not None:
@@ -95,9 +95,9 @@ class LockCalls(Calls):
         self,
         descriptor: int,
         operation: int,
-        wanted: Lock,
+        wanted: AdvisoryLock,
         original: Callable[[int], Any],
-        note: Callable[[Recorder, Lock | None], None],
+        note: Callable[[Recorder, AdvisoryLock | None], None],
         *,
         is_lost: bool = False,
     ) -> Any:

@@ -23,7 +23,7 @@ class Footprint(NamedTuple):
     adds: tuple[Key, ...] = ()
 
 
-class Lock(NamedTuple):
+class AdvisoryLock(NamedTuple):
     """A lock on a file.
 
     Attributes:
@@ -74,8 +74,8 @@ class CallOutcome(NamedTuple):
     footprint: Footprint
     created: tuple[int, ...] = ()
     seen: tuple[str, ...] = ()
-    acquired: tuple[Lock, ...] = ()
-    released: tuple[Lock, ...] = ()
+    acquired: tuple[AdvisoryLock, ...] = ()
+    released: tuple[AdvisoryLock, ...] = ()
     dirtied: tuple[int, ...] = ()
     synced: tuple[int, ...] = ()
     unobserved: tuple[str, ...] = ()

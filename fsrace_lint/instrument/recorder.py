@@ -11,7 +11,7 @@ from fsrace_lint.instrument.path_resolution import trail
 from fsrace_lint.instrument.watched_tree import ResolvedPath
 
 if TYPE_CHECKING:
-    from fsrace_lint.instrument.model import Key, Lock
+    from fsrace_lint.instrument.model import AdvisoryLock, Key
     from fsrace_lint.instrument.watched_tree import Path, WatchedTree
 
 
@@ -30,8 +30,8 @@ class Recorder:
         self.result = "done"
         self.created: list[int] = []
         self.seen: list[str] = []
-        self.acquired: list[Lock] = []
-        self.released: list[Lock] = []
+        self.acquired: list[AdvisoryLock] = []
+        self.released: list[AdvisoryLock] = []
         self.dirtied: list[int] = []
         self.synced: list[int] = []
         self.unobserved: list[str] = []
@@ -127,17 +127,17 @@ class Recorder:
         self._adds["listing", folder, ""] = None
         self.seen += [place.path, place.path.rpartition("/")[0] + "/"]
 
-    def took_lock(self, lock: Lock) -> None:
+    def took_lock(self, lock: AdvisoryLock) -> None:
         """Note that a lock was taken."""
         self._changed_lock(lock)
         self.acquired.append(lock)
 
-    def dropped_lock(self, lock: Lock) -> None:
+    def dropped_lock(self, lock: AdvisoryLock) -> None:
         """Note that a lock was dropped."""
         self._changed_lock(lock)
         self.released.append(lock)
 
-    def _changed_lock(self, lock: Lock) -> None:
+    def _changed_lock(self, lock: AdvisoryLock) -> None:
         # those that can be shared do not wait for each other
         (self._adds if lock.shared else self._writes)["lock", lock.inode, ""] = None
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from fsrace_lint.explore import Failing, Result
+    from fsrace_lint.explore import FailingSchedule, Result
 
 
 def check_then_mkdir(root: Path, rank: int) -> None:
@@ -59,13 +59,13 @@ def holds_json(root: Path) -> None:
         json.loads((root / "state.json").read_text())
 
 
-def failing(result: Result) -> Failing:
+def failing(result: Result) -> FailingSchedule:
     assert not result.ok
     assert result.failure is not None
     return result.failure
 
 
-def calls(failure: Failing) -> list[str]:
+def calls(failure: FailingSchedule) -> list[str]:
     return [f"{move.choice.rank} {move.name}" for move in failure.moves]
 
 

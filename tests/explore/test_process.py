@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsrace_lint.explore import ExploreError, explore
-from fsrace_lint.explore.running import pages, stage
+from fsrace_lint.explore.running import huge_pages, stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,7 +119,7 @@ SCRIPT = """
     import sys, time
     from pathlib import Path
     from fsrace_lint.explore import explore
-    from fsrace_lint.explore.running import pages, stage
+    from fsrace_lint.explore.running import huge_pages, stage
 
     stage.MEMORY = Path(sys.argv[1])
 
@@ -196,12 +196,12 @@ def huge() -> int:
 
 def gained(size: int, step: int) -> int:
     """Give how many kB go to huge pages of an area of which a byte is written at each step."""
-    pages.collapse()
+    huge_pages.collapse()
     before = huge()
     with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE) as area:
         for at in range(0, size, step):
             area[at] = 1
-        pages.collapse()
+        huge_pages.collapse()
         return huge() - before
 
 

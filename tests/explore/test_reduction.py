@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from support.sampling import bound
 
-from fsrace_lint.explore.moves import Choice, Move, Touched, Trace
+from fsrace_lint.explore.moves import Choice, Move, NamedFootprint, Trace
 from fsrace_lint.explore.process.install import installed
 from fsrace_lint.explore.running import jobs
 from fsrace_lint.explore.running.run import ScheduleRun
@@ -200,7 +200,7 @@ def test_three_processes_lose_no_outcome() -> None:
 
 def move(rank: int, reads: str = "", writes: str = "", adds: str = "") -> Move:
     kinds = [frozenset(("file", name, "") for name in names) for names in (reads, writes, adds)]
-    return Move(Choice(rank), "call", "", "", "", Touched(*kinds))
+    return Move(Choice(rank), "call", "", "", "", NamedFootprint(*kinds))
 
 
 @pytest.mark.parametrize(
@@ -216,8 +216,8 @@ def move(rank: int, reads: str = "", writes: str = "", adds: str = "") -> Move:
     ],
 )
 def test_what_must_not_be_swapped(one: Move, two: Move, depend: bool) -> None:
-    assert one.touched.depends_on(two.touched) is depend
-    assert two.touched.depends_on(one.touched) is depend
+    assert one.footprint.depends_on(two.footprint) is depend
+    assert two.footprint.depends_on(one.footprint) is depend
     trace = Trace(2)
     trace.append(one)
     assert trace.append(two) == ([0] if depend else [])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from fsrace_lint.instrument.interception import Call
+    from fsrace_lint.instrument.interception import FilesystemCall
     from fsrace_lint.instrument.model import CallOutcome
 
 
@@ -37,7 +37,7 @@ class Log:
     def is_active(self) -> bool:
         return not self._is_inside
 
-    def intercept(self, call: Call[Any]) -> Any:
+    def intercept(self, call: FilesystemCall[Any]) -> Any:
         self._is_inside = True
         try:
             return call.run()

@@ -14,7 +14,7 @@ from fsrace_lint import instrument
 from fsrace_lint.explore import messages
 from fsrace_lint.explore.messages import CallRequest, Go
 from fsrace_lint.instrument.file_table import FileTable
-from fsrace_lint.instrument.interception import Call
+from fsrace_lint.instrument.interception import FilesystemCall
 from fsrace_lint.instrument.model import plain
 from fsrace_lint.instrument.recorder import Recorder
 from fsrace_lint.instrument.watched_tree import WatchedTree
@@ -101,9 +101,11 @@ class Gate:
         self, name: str, target: str, act: Callable[[Recorder, Answer | None], T], wait: Meet | Pause
     ) -> T:
         """Stop before what is no call on the filesystem, and waits for others or for time to pass."""
-        return self.intercept(Call(name, target, act, Recorder(self.files.tree), mutates=False), wait)
+        return self.intercept(
+            FilesystemCall(name, target, act, Recorder(self.files.tree), mutates=False), wait
+        )
 
-    def intercept(self, call: Call[T], wait: Meet | Pause | None = None) -> T:
+    def intercept(self, call: FilesystemCall[T], wait: Meet | Pause | None = None) -> T:
         """Stop before a call, make it when told to, and remember what came of it."""
         frame = outside(sys._getframe(1), OWN)
         state = "" if call.lookup is None else self._asked_again(call, frame)
@@ -135,7 +137,7 @@ class Gate:
         moment = int((self.start + self.now) * 1e9)
         posix.utime(target, ns=(moment, moment))
 
-    def _asked_again(self, call: Call[T], frame: FrameType | None) -> str:
+    def _asked_again(self, call: FilesystemCall[T], frame: FrameType | None) -> str:
         """Give the state of a program that asks the same twice in a row, and has not looked at the clock.
 
         Only questions about paths count: an open file is another one after each read.

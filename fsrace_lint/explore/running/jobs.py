@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.explore import messages
 from fsrace_lint.explore.errors import ExploreError
 from fsrace_lint.explore.messages import CallRequest, Ended, Go, Stack
-from fsrace_lint.explore.running import pages
+from fsrace_lint.explore.running import huge_pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -253,7 +253,7 @@ def together() -> Iterator[None]:
     collects = gc.isenabled()
     gc.disable()
     gc.freeze()
-    pages.collapse()
+    huge_pages.collapse()
     try:
         with _on_one_processor():
             yield

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from fsrace_lint.explore.errors import ExploreError
 from fsrace_lint.explore.messages import CallRequest, Ended, Go, Meet, Pause
-from fsrace_lint.explore.moves import EVERYTHING, KILLED, TRUTH, Choice, Move, Touched, Trace
+from fsrace_lint.explore.moves import EVERYTHING, KILLED, TRUTH, Choice, Move, NamedFootprint, Trace
 from fsrace_lint.explore.running import jobs, verdict
-from fsrace_lint.explore.running.locks import HeldLocks
-from fsrace_lint.explore.running.rank import Failure, RankProcess
-from fsrace_lint.explore.running.stale import History
+from fsrace_lint.explore.running.held_locks import HeldLocks
+from fsrace_lint.explore.running.rank_process import RankProcess
+from fsrace_lint.explore.running.stale_answers import TreeHistory
+from fsrace_lint.explore.running.verdict import Failure
 from fsrace_lint.instrument.model import WORLD, CallOutcome, Footprint
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class ScheduleRun:
         self._names = {inode: (path or "top") for inode, path in stage.fresh().items()}
         self._locks = HeldLocks()
         self._dirty: set[int] = set()
-        self._history = History(str(stage.top)) if scenario.filesystem == "nfs" else None
+        self._history = TreeHistory(str(stage.top)) if scenario.filesystem == "nfs" else None
         self._start(processes)
 
     def _start(self, processes: list[jobs.Process]) -> None:
@@ -122,7 +123,7 @@ class ScheduleRun:
         move = self._killed(choice) if choice.given == KILLED else self._made(choice, rank.request)
         for number, other in enumerate(self.ranks):
             if number != choice.rank:
-                other.polls.hears_of(move.touched)
+                other.polls.hears_of(move.footprint)
         self._gather()
         if self.scenario.crash != "none" and move.has_changed and self.failure is None:
             self._fail(verdict.of_crash(self.stage, self._dirty, with_power=self.scenario.crash == "power"))
@@ -172,14 +173,12 @@ class ScheduleRun:
         self.has_unfollowed = self.has_unfollowed or bool(outcome.unobserved)
         self._dirty.update(outcome.dirtied)
         self._dirty.difference_update(outcome.synced)
-        footprint, notes = outcome.footprint, outcome.unobserved
-        if WORLD in footprint.writes:
+        notes = outcome.unobserved
+        if WORLD in outcome.footprint.writes:
             notes = (f"{request.name} {request.target}: one step, whatever it does", *notes)
             self._name_unknown(origin)
         self.notes += [note for note in map(self._shown, notes) if note not in self.notes]
-        touched = Touched(
-            self._named(footprint.reads), self._named(footprint.writes), self._named(footprint.adds)
-        )
+        footprint = NamedFootprint(*map(self._named, outcome.footprint))
         for lock in outcome.released:
             self._locks.drop(choice.rank, lock)
         for lock in outcome.acquired:
@@ -187,7 +186,7 @@ class ScheduleRun:
         freed = {lock.inode for lock in outcome.released} - {lock.inode for lock in outcome.acquired}
         dropped = {self._name(("lock", inode, "")) for inode in freed}
         waited = None if request.lock is None else self._name(("lock", request.lock.inode, ""))
-        move = Move(choice, request.name, request.target, request.where, outcome.result, touched)
+        move = Move(choice, request.name, request.target, request.where, outcome.result, footprint)
         return move._replace(waited=waited, dropped=frozenset(dropped))
 
     def _killed(self, choice: Choice) -> Move:
@@ -198,9 +197,9 @@ class ScheduleRun:
         held = self._locks.drop_all(choice.rank)
         names = frozenset(self._name(("lock", inode, "")) for inode in held)
         target = f"before {request.name} {request.target}" if request is not None else ""
-        touched = Touched(frozenset(), names, frozenset())
+        footprint = NamedFootprint(frozenset(), names, frozenset())
         move = Move(
-            choice, "killed", target, request.where if request else "", "", touched, rank.now, dropped=names
+            choice, "killed", target, request.where if request else "", "", footprint, rank.now, dropped=names
         )
         self.trace.append(move)
         rank.request = None

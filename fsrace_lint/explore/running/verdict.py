@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsrace_lint.explore.messages import Meet
-from fsrace_lint.explore.running.rank import Failure
 
 if TYPE_CHECKING:
     from fsrace_lint.explore.messages import Ended
-    from fsrace_lint.explore.running.rank import RankProcess
+    from fsrace_lint.explore.running.rank_process import RankProcess
     from fsrace_lint.explore.running.stage import Stage
     from fsrace_lint.explore.scenario import Scenario
 
 STACK_TIMEOUT: Final = 2.0
+
+
+class Failure(NamedTuple):
+    """What is wrong in the end of a run.
+
+    Attributes:
+        kind: "exception", "check", "disagreement", "deadlock", "crash", "hang" or "exit".
+        text: What is wrong, in a line.
+        rank: Whose failure it is, where it is that of one process.
+        details: A traceback, results, or where everybody stands.
+        subject: What makes two failures the same: the exception's name, or what the check said.
+    """
+
+    kind: str
+    text: str
+    rank: int | None = None
+    details: str = ""
+    subject: str = ""
+
+    def is_like(self, other: Failure | None) -> bool:
+        """Tell whether this is the same kind of failure."""
+        return other is not None and (self.kind, self.subject) == (other.kind, other.subject)
 
 
 def of_process(number: int, ended: Ended, scenario: Scenario) -> Failure | None:

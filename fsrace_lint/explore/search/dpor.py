@@ -2,7 +2,7 @@
 
 Abdulla, Aronis, Jonsson, Sagonas: "Source Sets: A Foundation for Optimal Dynamic Partial Order Reduction",
 JACM 2017, algorithm 1. Runs are repeated from their start; races are looked for in each. What depends on what
-is said by `moves.Touched.depends_on`.
+is said by `moves.NamedFootprint.depends_on`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fsrace_lint.explore.search.director import onward, same_move
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.explore.moves import Move, Touched
+    from fsrace_lint.explore.moves import Move, NamedFootprint
     from fsrace_lint.explore.running.run import ScheduleRun
     from fsrace_lint.explore.search.director import Director
 
@@ -30,16 +30,16 @@ class _Node:
         depends on.
         choice: What is tried now.
         left: What else the same process can be given.
-        touched: What the process tried now has touched, over all that it was given.
+        footprint: What the process tried now has touched, over all that it was given.
     """
 
-    def __init__(self, ready: list[int], asleep: dict[int, Touched]) -> None:
+    def __init__(self, ready: list[int], asleep: dict[int, NamedFootprint]) -> None:
         self.ready = ready
         self.todo: list[int] = []
         self.asleep = asleep
         self.choice: Choice | None = None
         self.left: list[int] = []
-        self.touched: Touched | None = None
+        self.footprint: NamedFootprint | None = None
         self.move: Move | None = None
 
     def begin(self, rank: int, given: list[int]) -> None:
@@ -48,24 +48,24 @@ class _Node:
             self.todo.append(rank)
         self.choice = Choice(rank, given[0])
         self.left = given[1:]
-        self.touched, self.move = None, None
+        self.footprint, self.move = None, None
 
     def note(self, move: Move) -> None:
         """Remember what the process did."""
         if self.move is not None and move.choice == self.move.choice:
             same_move(self.move, move)
         self.move = move
-        self.touched = move.touched if self.touched is None else self.touched.joined(move.touched)
+        self.footprint = move.footprint if self.footprint is None else self.footprint.joined(move.footprint)
 
-    def asleep_after(self) -> dict[int, Touched]:
+    def asleep_after(self) -> dict[int, NamedFootprint]:
         """Tell who is still asleep after the move."""
         move = self.move
         if move is None:
             return {}
         return {
-            rank: touched
-            for rank, touched in self.asleep.items()
-            if rank != move.choice.rank and not touched.depends_on(move.touched)
+            rank: footprint
+            for rank, footprint in self.asleep.items()
+            if rank != move.choice.rank and not footprint.depends_on(move.footprint)
         }
 
     def advance(self) -> bool:
@@ -75,11 +75,11 @@ class _Node:
                 self.choice = Choice(self.choice.rank, self.left.pop(0))
                 self.move = None
                 return True
-            if self.touched is not None:
-                self.asleep[self.choice.rank] = self.touched
+            if self.footprint is not None:
+                self.asleep[self.choice.rank] = self.footprint
         for rank in self.todo:
             if rank not in self.asleep:
-                self.choice, self.left, self.touched, self.move = Choice(rank), [], None, None
+                self.choice, self.left, self.footprint, self.move = Choice(rank), [], None, None
                 return True
         self.choice = None
         return False
@@ -123,7 +123,7 @@ class Dpor:
         if at < len(self._nodes):
             node = self._nodes[at]
             choice = node.choice
-            if choice is not None and node.touched is None and not node.left and choice.given == TRUTH:
+            if choice is not None and node.footprint is None and not node.left and choice.given == TRUTH:
                 # a process that is tried here for the first time: what it can be given is known now
                 node.begin(choice.rank, run.given(choice.rank))
             return node.choice

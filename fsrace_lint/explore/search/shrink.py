@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fsrace_lint.explore.moves import Schedule
-    from fsrace_lint.explore.running.rank import Failure
     from fsrace_lint.explore.running.run import ScheduleRun
+    from fsrace_lint.explore.running.verdict import Failure
     from fsrace_lint.explore.search.director import Director
 
 MOST_RUNS: Final = 400

@@ -21,7 +21,7 @@ State = dict[str, "tuple[os.stat_result, str]"]
 """All that is there, by its path: its stat and, of a link, what it says."""
 
 
-class History:
+class TreeHistory:
     """All states that the tree has had in a run, and since when each process must not be told of older ones.
 
     `stat`, `lstat`, `access`, `exists` and its kin, and listings may be answered from any state that the path

@@ -27,7 +27,7 @@ _MOST_MOVES: Final = 100_000
 _PART: Final = re.compile(r"([a-z])(?:~(\d+)|(\d+))?|([A-Z])")
 
 
-class Token(NamedTuple):
+class ScheduleToken(NamedTuple):
     """What a token says.
 
     Attributes:
@@ -76,7 +76,7 @@ def write(scenario: Scenario, moves: Sequence[Move]) -> str:
     return f"{_VERSION}.{model}.{''.join(parts)}.{digest(moves)}"
 
 
-def read(text: str) -> Token:
+def read(text: str) -> ScheduleToken:
     """Read a token.
 
     Args:
@@ -110,7 +110,7 @@ def read(text: str) -> Token:
             if int(count or 1) > _MOST_MOVES:
                 raise ExploreError(f"{text!r} is no token of a schedule: {count} calls are too many")
             schedule += [Choice(ord(letter) - ord("a"))] * int(count or 1)
-    return Token(int(processes), filesystem, crash or "none", tuple(schedule), told)
+    return ScheduleToken(int(processes), filesystem, crash or "none", tuple(schedule), told)
 
 
 def digest(moves: Sequence[Move]) -> str:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from fsrace_lint.explore.moves import Move
 
 
-class Failing(NamedTuple):
+class FailingSchedule(NamedTuple):
     """A schedule that fails.
 
     Attributes:
@@ -51,7 +51,7 @@ class Result(NamedTuple):
     ok: bool
     schedules: int
     exhaustive: bool
-    failure: Failing | None
+    failure: FailingSchedule | None
     seconds: float
     notes: tuple[str, ...]
     bound: str
@@ -89,7 +89,7 @@ def report(result: Result) -> str:
     return "\n".join([*lines, *(f"note: {note}" for note in result.notes)])
 
 
-def _failing(failure: Failing, count: str) -> list[str]:
+def _failing(failure: FailingSchedule, count: str) -> list[str]:
     lines = [failure.text, "", failure.timeline, "", *(f"why: {reason}" for reason in failure.reasons)]
     if failure.kind == "deadlock":
         lines += [failure.details.rstrip(), ""]

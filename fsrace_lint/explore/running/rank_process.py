@@ -1,36 +1,14 @@
-"""One process as the scheduler sees it, and what can be wrong with a run."""
+"""One process as the scheduler sees it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from fsrace_lint.explore.running.polls import Polls
+from fsrace_lint.explore.running.poll_detector import PollDetector
 
 if TYPE_CHECKING:
     from fsrace_lint.explore.messages import CallRequest, Ended
     from fsrace_lint.explore.running import jobs
-
-
-class Failure(NamedTuple):
-    """What is wrong in the end of a run.
-
-    Attributes:
-        kind: "exception", "check", "disagreement", "deadlock", "crash", "hang" or "exit".
-        text: What is wrong, in a line.
-        rank: Whose failure it is, where it is that of one process.
-        details: A traceback, results, or where everybody stands.
-        subject: What makes two failures the same: the exception's name, or what the check said.
-    """
-
-    kind: str
-    text: str
-    rank: int | None = None
-    details: str = ""
-    subject: str = ""
-
-    def is_like(self, other: Failure | None) -> bool:
-        """Tell whether this is the same kind of failure."""
-        return other is not None and (self.kind, self.subject) == (other.kind, other.subject)
 
 
 class RankProcess:
@@ -52,7 +30,7 @@ class RankProcess:
         self.gathered: list[bytes] | None = None
         self.now = 0.0
         self.made = 0
-        self.polls = Polls()
+        self.polls = PollDetector()
 
     @property
     def is_over(self) -> bool:

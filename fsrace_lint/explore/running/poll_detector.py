@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.explore.moves import NOTHING, Touched
+from fsrace_lint.explore.moves import NOTHING, NamedFootprint
 
 if TYPE_CHECKING:
     from fsrace_lint.explore.messages import Pause
@@ -25,7 +25,7 @@ PATIENCE: Final = 200
 """How many rounds it has then, to end by itself."""
 
 
-class Polls:
+class PollDetector:
     """What one process has done since it last slept, and whether it goes round in a circle.
 
     Attributes:
@@ -38,7 +38,7 @@ class Polls:
         self.gives_way = False
         self._round: list[tuple[str, str, str]] = []
         self._before: list[tuple[str, str, str]] | None = None
-        self._touched = NOTHING
+        self._footprint = NOTHING
         self._watched = NOTHING
         self._state = ""
         self._repeated = 0
@@ -57,7 +57,7 @@ class Polls:
             self._slept = 0.0
         self._same = self._same + 1 if is_same and pause.state and pause.state == self._state else 0
         self._state = pause.state
-        self._watched = self._touched
+        self._watched = self._footprint
         self.gives_way = self._slept > GIVEN_UP
         self._waited = self._waited + 1 if self.gives_way else 0
         self.is_parked = self._same >= ROUNDS or self._waited > PATIENCE
@@ -70,7 +70,7 @@ class Polls:
         """
         self._asked = self._asked + 1 if state and state == self._asked_in else 0
         self._asked_in = state
-        self._watched = self._touched
+        self._watched = self._footprint
         self.is_parked = self._asked >= ROUNDS
 
     def length(self, pause: Pause) -> float:
@@ -90,15 +90,15 @@ class Polls:
         """Remember a move of this process."""
         if is_pause:
             self._before, self._round = self._round, []
-            self._touched, self._mutated = NOTHING, False
+            self._footprint, self._mutated = NOTHING, False
             return
         self._round.append((move.name, move.target, move.result))
-        self._touched = self._touched.joined(move.touched)
+        self._footprint = self._footprint.joined(move.footprint)
         self._mutated = self._mutated or move.has_changed
 
-    def hears_of(self, touched: Touched) -> None:
+    def hears_of(self, footprint: NamedFootprint) -> None:
         """Go on where somebody has changed what this process looks at."""
-        if (self.is_parked or self.gives_way) and self._watched.depends_on(touched):
+        if (self.is_parked or self.gives_way) and self._watched.depends_on(footprint):
             self.is_parked = self.gives_way = False
             self._asked = self._same = self._waited = 0
             self._repeated = 0

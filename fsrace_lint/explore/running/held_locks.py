@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fsrace_lint.instrument.model import Lock
+    from fsrace_lint.instrument.model import AdvisoryLock
 
 
 class HeldLocks:
     """All locks of a run, each with the rank of who holds it."""
 
     def __init__(self) -> None:
-        self._held: dict[int, list[tuple[int, Lock]]] = {}
+        self._held: dict[int, list[tuple[int, AdvisoryLock]]] = {}
 
-    def is_free(self, rank: int, wanted: Lock) -> bool:
+    def is_free(self, rank: int, wanted: AdvisoryLock) -> bool:
         """Tell whether a process can have a lock now."""
         return all(
             lock.kind != wanted.kind
@@ -23,12 +23,12 @@ class HeldLocks:
             for holder, lock in self._held.get(wanted.inode, [])
         )
 
-    def take(self, rank: int, lock: Lock) -> None:
+    def take(self, rank: int, lock: AdvisoryLock) -> None:
         """Remember that a process has taken a lock."""
         self.drop(rank, lock)
         self._held[lock.inode].append((rank, lock))
 
-    def drop(self, rank: int, lock: Lock) -> None:
+    def drop(self, rank: int, lock: AdvisoryLock) -> None:
         """Remember that a process has dropped a lock."""
         self._held[lock.inode] = [
             (holder, held)
