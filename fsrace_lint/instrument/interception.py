@@ -99,9 +99,17 @@ class Calls:
         return self._interceptor.is_active() and descriptor in self._files.by_descriptor
 
     def _intercept(
-        self, name: str, target: str, act: Callable[[Recorder, Answer | None], T], **about: Any
+        self,
+        name: str,
+        target: str,
+        act: Callable[[Recorder, Answer | None], T],
+        *,
+        mutates: bool = True,
+        lookup: Lookup | None = None,
+        lock: AdvisoryLock | None = None,
     ) -> T:
-        return self._interceptor.intercept(FilesystemCall(name, target, act, Recorder(self._tree), **about))
+        recorder = Recorder(self._tree)
+        return self._interceptor.intercept(FilesystemCall(name, target, act, recorder, mutates, lookup, lock))
 
 
 def available(*names: str) -> list[Callable[..., Any]]:

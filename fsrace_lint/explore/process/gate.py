@@ -107,8 +107,8 @@ class Gate:
 
     def intercept(self, call: FilesystemCall[T], wait: Meet | Pause | None = None) -> T:
         """Stop before a call, make it when told to, and remember what came of it."""
-        frame = outside(sys._getframe(1), OWN)
-        state = "" if call.lookup is None else self._asked_again(call, frame)
+        frame = sys._getframe(1)
+        state = "" if call.lookup is None else self._asked_again(call, outside(frame, OWN))
         request = CallRequest(
             call.name,
             plain(call.target),
