@@ -108,8 +108,16 @@ class Effect(CatalogEntry, frozen=True, kw_only=True):
     """The flags of which any lets several processes call it at once: it locks, or renames when done."""
     skips: bool | str = False
     """The flags of which any makes the call do nothing where the result is there."""
+    single_file: bool = False
+    """Whether it writes one file, at the path it is given: a fix may hand it another one, and rename that."""
+    suffix: str = ""
+    """What it adds to a path that does not end in it, as `.npy`."""
+    url: str = ""
+    """The argument with the address, where it downloads one to one file: a fix may call a helper instead."""
+    progress: str = ""
+    """The argument that only says how the progress of a download is shown."""
 
-    ARGUMENTS: ClassVar[tuple[str, ...]] = ("path", "target", "mode", "flags")
+    ARGUMENTS: ClassVar[tuple[str, ...]] = ("path", "target", "mode", "flags", "url", "progress")
     FLAGS: ClassVar[tuple[str, ...]] = (
         "tolerant",
         "exclusive",

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Meaning: TypeAlias = Literal["lock", "cache", "result", "checkpoint", "part", "group", "whole group"]
+Doubt: TypeAlias = Literal["filesystem", "collective", "coordinator", "undivided", "sharding"]
+"""What the names of things that are not known otherwise make fixes careful of."""
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
@@ -32,8 +34,8 @@ def _lexicon() -> Mapping[str, frozenset[str]]:
     return {meaning: frozenset(listed) for meaning, listed in tomllib.loads(data.decode()).items()}
 
 
-def meaning(what: Meaning) -> frozenset[str]:
-    """Give the words that mean something."""
+def meaning(what: Meaning | Doubt) -> frozenset[str]:
+    """Give the words, or the names, that mean something."""
     return _lexicon()[what]
 
 
