@@ -36,7 +36,8 @@ class Fix(msgspec.Struct, frozen=True):
     well: the existence test that it makes needless or moves, or the rank test behind
     which it adds a barrier. `recipe` names the module of the fixes room that turns this
     into new source text, or refuses; `otherwise` the one that is tried then. `path` is
-    the path that the call is about, as the source spells it, where that is known.
+    the path that the call is about, as the source spells it, and `api` what is called, by its
+    name in the catalog; both are empty where that is not known.
     """
 
     recipe: str
@@ -46,6 +47,7 @@ class Fix(msgspec.Struct, frozen=True):
     check: Span | None = None
     otherwise: str = ""
     path: str = ""
+    api: str = ""
 
 
 class Idiom(msgspec.Struct, frozen=True):

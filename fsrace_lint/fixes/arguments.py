@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 
+from fsrace_lint import catalog
 from fsrace_lint.fixes.recipe import RefusalError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+OPEN: Final = ("file", "mode", "buffering", "encoding", "errors", "newline")
+"""The parameters of `open`."""
 _SPACE: Final = cst.SimpleWhitespace(" ")
 _NONE: Final = cst.SimpleWhitespace("")
 
@@ -110,6 +113,16 @@ def needed(call: cst.Call, position: int | None, *keywords: str) -> cst.BaseExpr
     if found is None:
         raise RefusalError(f"the call has no {keywords[0]}")
     return found.value
+
+
+def named_by(call: cst.Call, text: str) -> cst.BaseExpression:
+    """Give the value of the argument that the catalog writes so, as `1:path`.
+
+    Raises:
+        RefusalError: It is not given.
+    """
+    which = catalog.argument(text)
+    return needed(call, which.position, which.keyword or "")
 
 
 def refuse_other(call: cst.Call, count: int, *keywords: str) -> None:

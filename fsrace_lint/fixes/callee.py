@@ -7,68 +7,67 @@ from typing import TYPE_CHECKING, Final
 import libcst as cst
 from libcst import matchers as m
 
+from fsrace_lint.catalog.lexicon import meaning
+from fsrace_lint.fixes.arguments import named_by
 from fsrace_lint.fixes.recipe import RefusalError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fsrace_lint.fixes.recipe import Target
     from fsrace_lint.fixes.tree import Tree
 
-FOREIGN: Final = frozenset(
-    (
-        "anypath", "bucket", "cloudpathlib", "cloudpath", "dbutils", "epath", "filesystem", "fs", "fsspec",
-        "ftp", "gcsfs", "gfile", "hadoop", "hdfs", "iopath", "path_manager", "pathmanager", "pathmgr",
-        "g_pathmgr", "s3", "s3fs", "s3path", "sftp", "sftp_client", "shm", "smbclient", "ssh", "storage",
-        "universal_pathlib", "upath",
-    )
-)  # fmt: skip
 _ROOTS: Final = frozenset(("os", "pathlib", "shutil"))
-_LIBRARIES: Final = _ROOTS | {
-    "io", "joblib", "numpy", "safetensors", "tarfile", "tempfile", "torch", "urllib", "wget", "zipfile",
-}  # fmt: skip
+_TEXTS: Final = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
 _WRAPPERS: Final = frozenset(("str", "os.fspath", "pathlib.Path", "pathlib.PurePath"))
 _PUTTING: Final = frozenset(("absolute", "format", "joinpath", "resolve", "with_name", "with_suffix"))
 _DOING: Final = m.Call() | m.Await() | m.Yield() | m.NamedExpr()
 _PATH_KEYWORDS: Final = frozenset(("path", "name"))
 
 
-def called(tree: Tree, call: cst.Call) -> str:
-    """Name the library function that is called, `.method` for a method, or refuse."""
-    function = call.func
-    _refuse_foreign(tree, function)
-    meaning = tree.names.meaning(function)
-    if meaning is not None and meaning.partition(".")[0] in _LIBRARIES:
-        return meaning
-    match function:
-        case cst.Name(value="open") if not (tree.names.knows("open") or tree.names.starred):
-            return "open"
-        case cst.Attribute(value=cst.Name(value=owner)) if owner in _ROOTS or tree.names.is_module(owner):
-            pass
-        case cst.Attribute(attr=attr):
-            return f".{attr.value}"
-        case cst.Name(value=name) if not tree.names.knows(name):
-            starred = tree.names.starred & _ROOTS
-            if len(starred) == 1:
-                return f"{min(starred)}.{name}"
-    raise RefusalError(f"{tree.module.code_for_node(function)} is not known to be what it looks like")
+def api_of(target: Target) -> str:
+    """Give the API that the call is known to call, by its name in the catalog.
 
-
-def is_pathlib_method(name: str, method: str) -> bool:
-    """Tell whether `name` is a path's method, bound (`.mkdir`) or not (`pathlib.Path.mkdir`)."""
-    return name == f".{method}" or (name.startswith("pathlib.") and name.endswith(f".{method}"))
-
-
-def refuse_text_argument(name: str, call: cst.Call) -> None:
-    """Refuse a method whose first argument is text, as in `sftp.mkdir("out")`: that is not pathlib."""
-    texts = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
-    first = call.args[0] if call.args else None
-    if (
-        name.startswith(".")
-        and first is not None
-        and first.keyword is None
-        and isinstance(first.value, texts)
-    ):
+    Raises:
+        RefusalError: It is none, or is a method that looks like one of something else.
+    """
+    api, call, tree = target.fix.api, target.call, target.tree
+    said = tree.module.code_for_node(call.func)
+    if not api or (api.startswith("*.") and tree.names.is_module(said.partition(".")[0])):
+        raise RefusalError(f"{said} is not known to be what it looks like")
+    for word in _owners(tree, call.func) if api.startswith(("*.", "pathlib.")) else ():
+        bare = word.lower().lstrip("_")
+        if bare in meaning("filesystem") or bare.endswith("_fs") or bare.startswith("sftp"):
+            raise RefusalError(f"{word} may be another kind of filesystem, with other spellings")
+    first = call.args[0].value if call.args else None
+    if (api == "*.mkdir" and isinstance(first, _TEXTS)) or (api == "*.rmdir" and first is not None):
         raise RefusalError("the path is an argument, so this is not pathlib")
+    return api
+
+
+def is_path_method(api: str, *methods: str) -> bool:
+    """Tell whether an API is one of some methods of a path, known to be one (`pathlib.Path.mkdir`) or not."""
+    owner, _, method = api.rpartition(".")
+    return owner in {"*", "pathlib.Path"} and method in methods
+
+
+def receiver(target: Target) -> cst.BaseExpression | None:
+    """Give the path whose method is called; None where it is an argument, as in `Path.mkdir(path)`."""
+    function = target.call.func
+    is_bound = not (target.tree.names.meaning(function) or "").startswith("pathlib.")
+    return function.value if is_bound and isinstance(function, cst.Attribute) else None
+
+
+def written_path(target: Target) -> cst.BaseExpression:
+    """Give the path of the one file that a call writes, where it can be given another one.
+
+    Raises:
+        RefusalError: It is not known to be given one.
+    """
+    api, effect = api_of(target), target.effect
+    if effect is None or not effect.single_file:
+        raise RefusalError(f"{api.removeprefix('*.')} is not known to write to the path that it is given")
+    return named_by(target.call, effect.path)
 
 
 def same_path(tree: Tree, check: cst.BaseExpression, call: cst.Call) -> bool:
@@ -87,6 +86,17 @@ def only_puts_together(tree: Tree, check: cst.Call) -> bool:
     return all(isinstance(each, cst.Call) and _puts_together(tree, each) for each in inner)
 
 
+def _owners(tree: Tree, function: cst.BaseExpression) -> Iterator[str]:
+    """Give the names that say whose method a call calls, and what they are imported as."""
+    given = {name for argument in m.findall(function, m.Arg()) for name in m.findall(argument, m.Name())}
+    for name in m.findall(function, m.Name()):
+        if name not in given:
+            word = cst.ensure_type(name, cst.Name).value
+            yield word
+            for binding in tree.names.imported.get(word, ()):
+                yield from binding.meaning.split(".")
+
+
 def _puts_together(tree: Tree, call: cst.Call) -> bool:
     function = call.func
     if (tree.names.meaning(function) or "").startswith(("os.path.", "os.fspath", "os.environ.", "pathlib.")):
@@ -99,7 +109,8 @@ def _puts_together(tree: Tree, call: cst.Call) -> bool:
 def _path_of(tree: Tree, call: cst.Call) -> str | None:
     path: cst.BaseExpression
     function = call.func
-    if isinstance(function, cst.Attribute) and _library_name(tree, function) is None:
+    library = (tree.names.meaning(function) or "").partition(".")[0]
+    if isinstance(function, cst.Attribute) and library not in _ROOTS:
         path = function.value
     elif call.args and not call.args[0].star:
         keyword = call.args[0].keyword
@@ -114,40 +125,9 @@ def _path_of(tree: Tree, call: cst.Call) -> str | None:
     return tree.module.code_for_node(bare)
 
 
-def _library_name(tree: Tree, function: cst.BaseExpression) -> str | None:
-    meaning = tree.names.meaning(function)
-    return meaning if meaning is not None and meaning.partition(".")[0] in _ROOTS else None
-
-
 def _is_wrapper(tree: Tree, call: cst.Call) -> bool:
     if call.args[0].star or call.args[0].keyword is not None:
         return False
     if isinstance(call.func, cst.Name) and call.func.value == "str":
         return not tree.names.knows("str")
     return tree.names.meaning(call.func) in _WRAPPERS
-
-
-def _refuse_foreign(tree: Tree, function: cst.BaseExpression) -> None:
-    for node in _spine(function):
-        own = node.value if isinstance(node, cst.Name) else node.attr.value
-        for owner in [own, *(tree.names.meaning(node) or "").split(".")]:
-            word = owner.lower().lstrip("_")
-            if word in FOREIGN or word.endswith("_fs") or word.startswith("sftp"):
-                raise RefusalError(f"{owner} may be another kind of filesystem, with other spellings")
-
-
-def _spine(expression: cst.BaseExpression) -> Iterator[cst.Name | cst.Attribute]:
-    while True:
-        match expression:
-            case cst.Name():
-                yield expression
-                return
-            case cst.Attribute(value=inner):
-                yield expression
-            case cst.Call(func=inner) | cst.Subscript(value=inner) | cst.Await(expression=inner):
-                pass
-            case cst.BinaryOperation(left=inner):
-                pass
-            case _:
-                return
-        expression = inner

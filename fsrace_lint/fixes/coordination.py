@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import libcst as cst
 from libcst import matchers as m
 
+from fsrace_lint.catalog.lexicon import meaning
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import RefusalError
 
@@ -18,17 +19,7 @@ if TYPE_CHECKING:
 
 Spelled = tuple[cst.BaseExpression, tuple[str, ...]]
 
-_COLLECTIVE: Final = re.compile(
-    r"all_?(gather|reduce|to_?all)|barrier|broadcast|gather|reduce|scatter|rendezvous|wait_for_everyone"
-    r"|consolidate|sync(?!hronous)"
-)
 _SAVING: Final = re.compile(r"_?(save|checkpoint|sync|gather)")
-_COORDINATORS: Final = ("engine", "trainer", "strategy", "accelerator", "fabric", "booster")
-_WHOLE: Final = ("tokenizer", "processor", "config", "extractor", "scheduler")
-"""How the names of objects end that are never divided among the processes, but are saved like a model."""
-_SHARDING: Final = re.compile(
-    r"FSDP|FullyShardedDataParallel|fully_shard|deepspeed|DTensor|distribute_tensor|ZeroRedundancyOptimizer"
-)
 _BUILTIN: Final = frozenset({"int", "str", "bool", "len"})
 
 
@@ -64,19 +55,21 @@ def refuse_collectives(target: Target, node: cst.CSTNode) -> None:
             processes, or gathers the state of a model that may be divided among them.
     """
     tree = target.tree
+    for said in target.surroundings.collectives(tree.span(node)):
+        raise RefusalError(f"{said} may wait for all processes, and some alone would run it")
     for call in m.findall(node, m.Call()):
         if not isinstance(call, cst.Call):
             continue
         said = tree.module.code_for_node(call.func)
         owner, _, last = said.rpartition(".")
         word = owner.rpartition(".")[2].strip("_()").lower()
-        if _COLLECTIVE.match(last.lstrip("_")):
+        if last.lstrip("_").startswith(tuple(meaning("collective"))):
             raise RefusalError(f"{said} may wait for all processes, and some alone would run it")
-        if _SAVING.match(last) and word.endswith(_COORDINATORS):
+        if _SAVING.match(last) and word.endswith(tuple(meaning("coordinator"))):
             raise RefusalError(f"{said} may be a save that all processes must call")
-        if last == "save_pretrained" and not word.endswith(_WHOLE):
+        if last == "save_pretrained" and not word.endswith(tuple(meaning("undivided"))):
             raise RefusalError(f"{said} may be a save that all processes must call")
-        if last == "state_dict" and _SHARDING.search(tree.text):
+        if last == "state_dict" and any(name in tree.text for name in meaning("sharding")):
             raise RefusalError(f"{said} may gather a model that is divided among the processes")
 
 

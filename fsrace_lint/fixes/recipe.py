@@ -8,6 +8,7 @@ from typing import Any
 import libcst as cst
 import msgspec
 
+from fsrace_lint.catalog import Catalog, Effect
 from fsrace_lint.files.spans import Span
 from fsrace_lint.findings.finding import Fix, Idiom
 from fsrace_lint.fixes.tree import Tree
@@ -51,9 +52,15 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Surroundings(msgspec.Struct, frozen=True):
-    """What the project says to a fix: how the file spells things at a call, and where helpers come from."""
+    """What the project says to a fix.
+
+    `idiom` is how the file spells things at a call, `collectives` the calls within a span at which all
+    processes meet, `entries` what library names mean, and `helpers` the module of the helpers.
+    """
 
     idiom: Callable[[Span], Idiom]
+    collectives: Callable[[Span], tuple[str, ...]]
+    entries: Callable[[], Catalog]
     helpers: str
 
 
@@ -64,3 +71,9 @@ class Target(msgspec.Struct, frozen=True):
     call: cst.Call
     fix: Fix
     surroundings: Surroundings
+
+    @property
+    def effect(self) -> Effect | None:
+        """What the call does, as the catalog has it."""
+        found: Effect | None = self.surroundings.entries().exact("effect", self.fix.api)
+        return found

@@ -57,6 +57,13 @@ class Linkable(Protocol):
         """Link the files, once."""
 
 
+def entries(run: Linkable) -> catalog.Catalog:
+    """Give what library names mean in the project of a run."""
+    chosen = run.settings
+    kept = b"" if run.memory is None else run.memory.entries(catalog.packed)
+    return catalog.extended(chosen.catalog, chosen.catalog_origin, chosen.helper_module, kept)
+
+
 def linked(run: Linkable) -> tuple[dict[str, Module | None], Project]:
     """Link the files of a run: the modules by `relative` (None for what does not parse), and the project."""
     unknown = [file for file in run.files.values() if not file.is_known]
@@ -74,11 +81,9 @@ def linked(run: Linkable) -> tuple[dict[str, Module | None], Project]:
     modules = {relative: _link(run.files[relative], reuse, at_once=not few) for relative in sorted(run.files)}
     parsed = [module for module in modules.values() if module is not None]
     run.heads = NameIndex(((module.relative, module.head) for module in parsed), run.heads)
-    chosen = run.settings
-    kept = b"" if run.memory is None else run.memory.entries(catalog.packed)
     project = Project(
         parsed,
-        catalog.extended(chosen.catalog, chosen.catalog_origin, chosen.helper_module, kept),
+        entries(run),
         also={link: modules[file] for link, file in run.links.items()},
         storage=Storage(*run.settings.storage),
         observer=run.observer,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,12 @@ from fsrace_lint.files.atomic_write import stale_temporaries
 from fsrace_lint.findings.finding import Applicability, Finding
 from fsrace_lint.findings.suppressions import RECIPE as DROP_NOQA
 from fsrace_lint.pipeline.comments import tidy
+from fsrace_lint.pipeline.project_link import entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from fsrace_lint.files.source import Source
-    from fsrace_lint.files.spans import Span
-    from fsrace_lint.findings.finding import Idiom
     from fsrace_lint.fixes import Patch, Surroundings
     from fsrace_lint.pipeline.run import Checked, Run
 
@@ -75,10 +75,12 @@ def surroundings(run: Run, source: Source) -> Surroundings:
     """Give what the fixes of a file ask of its project."""
     from fsrace_lint import fixes  # noqa: PLC0415  # libcst is loaded only where something is to be fixed
 
-    def spelled(span: Span) -> Idiom:
-        return run.idiom(source.relative, span)
-
-    return fixes.Surroundings(spelled, run.settings.helper_module or catalog.HELPERS)
+    return fixes.Surroundings(
+        idiom=functools.partial(run.idiom, source.relative),
+        collectives=functools.partial(run.collectives, source.relative),
+        entries=functools.partial(entries, run),
+        helpers=run.settings.helper_module or catalog.HELPERS,
+    )
 
 
 def write(patch: Patch, run: Run | None = None) -> str | None:

@@ -296,6 +296,12 @@ class Run:
         module = modules[relative]
         return Idiom() if module is None else Idiom(*project.about(module).idioms(span))
 
+    def collectives(self, relative: str, span: Span) -> tuple[str, ...]:
+        """Give the calls within a span of a file at which all processes meet."""
+        modules, project = self.link()
+        module = modules[relative]
+        return () if module is None else project.about(module).collectives(span)
+
     def link(self) -> tuple[dict[str, Module | None], Project]:
         """Link the files, once: the modules by `relative` (None for what does not parse), and the project."""
         if self._linked is None:

@@ -32,7 +32,6 @@ __all__ = [
     "STORAGE",
     "Applicability",
     "Evidence",
-    "Fix",
     "FixTemplate",
     "Place",
     "Promise",

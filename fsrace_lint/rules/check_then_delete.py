@@ -39,7 +39,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Applicability, Fix, Promise, Related, Rule, check_then_act_witness, tested
+import msgspec
+
+from fsrace_lint.rules.base import Applicability, Promise, Related, Rule, check_then_act_witness, tested
 from fsrace_lint.rules.remedies import MISSING_OK
 
 if TYPE_CHECKING:
@@ -64,13 +66,11 @@ def check(project: Project) -> Iterator[Finding]:
                 f"another process can delete {delete.path_source} after the check on line {probe.span.line}",
                 witness=check_then_act_witness(probe, delete, "FileNotFoundError"),
                 related=[tested(probe, delete)],
-                fix=Fix(
-                    "missing-ok",
-                    delete.span,
-                    Applicability.SAFE if exact else Applicability.UNSAFE,
-                    "accept that it is gone already" + (" (ignore_errors=True)" if is_tree else ""),
-                    probe.span if probe.is_whole_test else None,
-                ),
+                fix=msgspec.structs.replace(
+                    MISSING_OK,
+                    applicability=Applicability.SAFE if exact else Applicability.UNSAFE,
+                    description=MISSING_OK.description + (" (ignore_errors=True)" if is_tree else ""),
+                ).at(delete, probe.span if probe.is_whole_test else None),
             )
     for listing, delete in project.listed_then_deleted():
         if _is_hazard(delete):

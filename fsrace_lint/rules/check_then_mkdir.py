@@ -37,17 +37,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from fsrace_lint.rules.base import (
     Applicability,
     Evidence,
-    Fix,
     Promise,
     Rule,
     check_then_act_witness,
     double_create_witness,
     tested,
 )
-from fsrace_lint.rules.remedies import DECIDE_ON_MAIN
+from fsrace_lint.rules.remedies import DECIDE_ON_MAIN, EXIST_OK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,12 +79,8 @@ def check(project: Project) -> Iterator[Finding]:
                 f"another process can create {mkdir.path_source} after the check on line {probe.span.line}",
                 witness=check_then_act_witness(probe, mkdir, "FileExistsError"),
                 related=[tested(probe, mkdir)],
-                fix=Fix(
-                    "exist-ok",
-                    mkdir.span,
-                    _applicability(probe, mkdir),
-                    "accept a directory that is there already",
-                    probe.span if probe.is_whole_test else None,
+                fix=msgspec.structs.replace(EXIST_OK, applicability=_applicability(probe, mkdir)).at(
+                    mkdir, probe.span if probe.is_whole_test else None
                 ),
             )
 

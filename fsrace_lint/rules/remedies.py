@@ -72,11 +72,14 @@ class FixTemplate(msgspec.Struct, frozen=True, kw_only=True):
         Returns:
             The fix.
         """
-        span, path = place.span, place.path_source if isinstance(place, Access) else ""
-        if self.where_done and isinstance(place, Access):
-            origin = place.leaf_call
-            span = origin.call.span if origin.function.module.path == place.file else span
-        return Fix(self.recipe, span, self.applicability, self.description, check, self.otherwise, path)
+        call_site, path, api = place.call_site, "", ""
+        if isinstance(place, Access):
+            leaf, path = place.leaf_call, place.path_source
+            if self.where_done and leaf.function.module.path == place.file:
+                call_site = leaf
+            api = place.operation.api if call_site is leaf else ""
+        span = call_site.call.span
+        return Fix(self.recipe, span, self.applicability, self.description, check, self.otherwise, path, api)
 
 
 def _sketch(description: str) -> FixTemplate:

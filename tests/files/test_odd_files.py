@@ -115,14 +115,14 @@ class TestNesting:
         Path("chain.py").write_text(f"{HAZARD}{text}\n")
         program = """
 from pathlib import Path
-from fsrace_lint import fixes
+from fsrace_lint import catalog, fixes
 from fsrace_lint.files import source
 from fsrace_lint.findings.finding import Applicability, Finding, Fix, Idiom, Severity
 from fsrace_lint.files.spans import Place, Span
 span = Span(4, 5, 4, 18)
-fix = Fix("exist-ok", span, Applicability.SAFE, "")
+fix = Fix("exist-ok", span, Applicability.SAFE, "", api="os.makedirs")
 finding = Finding("FSR101", "x", "x", Place("chain.py", span), "f", Severity.ERROR, "evident", fix=fix)
-surroundings = fixes.Surroundings(lambda span: Idiom(), "helpers")
+surroundings = fixes.Surroundings(lambda span: Idiom(), lambda span: (), catalog.load, "helpers")
 made, = fixes.alone(source.read(Path("chain.py"), Path.cwd()), [finding], surroundings)
 print(made.refusal)
 """

@@ -11,13 +11,15 @@ import tokenize
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import ROOT
 from support.sampling import bound
 
-from fsrace_lint import rules
+from fsrace_lint import catalog, rules
+from fsrace_lint.analysis.queries.project import Project
 from fsrace_lint.files import atomic_write
 from fsrace_lint.files.source import Columns, Source, decode
 from fsrace_lint.files.spans import Place, Span
@@ -26,6 +28,10 @@ from fsrace_lint.fixes import Patch, Surroundings, Verify, repair
 from fsrace_lint.fixes.apply import write
 from fsrace_lint.fixes.recipe import Change, Target, TreeEdit
 from fsrace_lint.fixes.recipes import RECIPES, load
+from fsrace_lint.program.modules import link_module
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.extract import extract
+from fsrace_lint.syntax.model import FileFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,16 +53,34 @@ def last_name(node: ast.AST) -> str:
     return str(getattr(node, "attr", None) or getattr(node, "id", ""))
 
 
+def apis(source: Source) -> dict[Span, str]:
+    """Name what calls call, by the names of the catalog."""
+    facts = extract(source)
+    if not isinstance(facts, FileFacts):
+        return {}
+    module = link_module(source.path, source.path, facts)
+    flows, found = Project([module], catalog.load()).flows, {}
+    for call_site in (call_site for function in module.functions for call_site in flows.call_sites(function)):
+        function = call_site.call.function
+        resolved = flows.resolver.qualify(function, call_site.state.scope)
+        guessed = f"*.{function.name}" if isinstance(function, m.Attribute) else None
+        for name in (guessed, resolved):
+            if name is not None and flows.catalog.exact("effect", name) is not None:
+                found[call_site.call.span] = name
+    return found
+
+
 def fixes(source: Source, recipe: str) -> Iterator[Fix]:
     """Find each act, and the check in the test of the innermost `if` around it."""
-    columns = Columns(source.text)
+    columns, called = Columns(source.text), apis(source)
 
     def visit(node: ast.AST, check: Span | None) -> Iterator[Fix]:
         if isinstance(node, ast.If):
             tests = [child for child in ast.walk(node.test) if isinstance(child, ast.Call)]
             check = next((columns.span(test) for test in tests if last_name(test) in CHECKS), None)
         if isinstance(node, ast.Call) and last_name(node) in ACTS:
-            yield Fix(recipe, columns.span(node), Applicability.SAFE, "fix it", check)
+            span = columns.span(node)
+            yield Fix(recipe, span, Applicability.SAFE, "fix it", check, api=called.get(span, ""))
         for child in ast.iter_child_nodes(node):
             yield from visit(child, check)
 
@@ -68,7 +92,7 @@ def finding(fix: Fix | None, span: Span | None = None) -> Finding:
     return Finding("FSR101", "a-rule", "a message", place, "<module>", Severity.ERROR, "evident", fix=fix)
 
 
-ALONE = Surroundings(lambda span: Idiom(), "fsrace_lint.safe")
+ALONE = Surroundings(lambda span: Idiom(), lambda span: (), catalog.load, "fsrace_lint.safe")
 
 
 def content(source: Source, gone: tuple[Finding, ...]) -> str | None:
@@ -121,9 +145,6 @@ CASES = {
         MAKE,
         "from os import makedirs as mk\nmk(p)\n",
         "from os import makedirs as mk\nmk(p, exist_ok=True)\n",
-    ),
-    "star import": Case(
-        MAKE, "from os import *\nmakedirs(p)\n", "from os import *\nmakedirs(p, exist_ok=True)\n"
     ),
     "false keyword": Case(
         MAKE, OS + "os.makedirs(p, exist_ok=False)\n", OS + "os.makedirs(p, exist_ok=True)\n"
@@ -458,10 +479,10 @@ REFUSED = [
     (MAKE, "import sh\nsh.mkdir(p)\n", "not known to be"),
     (MAKE, "conn.mkdir('out')\n", "not pathlib"),
     (MAKE, "self.fs.mkdir(p)\n", "another kind of filesystem"),
-    (MAKE, "import tensorflow as tf\ntf.io.gfile.mkdir(p)\n", "another kind of filesystem"),
+    (MAKE, "import tensorflow as tf\ntf.io.gfile.mkdir(p)\n", "not known to accept"),
     (MAKE, "from etils.epath import Path\n(Path(p) / 'x').mkdir()\n", "another kind of filesystem"),
     (MAKE, "a_fs.mkdir(p)\nsftp_conn.mkdir(p)\nPathManager.mkdir(p)\n", "another kind of filesystem"),
-    (MAKE, OS + "os.remove(p)\n", "does not create"),
+    (MAKE, OS + "os.remove(p)\n", "not known to accept"),
     (MAKE, OS + "os.mkdir(p, dir_fd=3)\n", "dir_fd"),
     (MAKE, OS + "os.mkdir(os.fsencode(p))\n", "not plain enough to repeat"),
     (MAKE, OS + "os.mkdir(f().p)\n", "not plain enough to repeat"),
@@ -498,7 +519,7 @@ REFUSED = [
     (DROP, OS + "os.remove(p); x()\n", "not a statement of its own"),
     (DROP, OS + "if x: y(); os.remove(p)\n", "not a statement of its own"),
     (DROP, OS + "os.removedirs(p)\n", "parents"),
-    (DROP, OS + "os.mkdir(p)\n", "does not delete"),
+    (DROP, OS + "os.mkdir(p)\n", "not known to accept"),
     (DROP, OS + "contextlib = 1\nos.remove(p)\n", "also means something else"),
     (DROP, OS + "FileNotFoundError = IOError\nos.remove(p)\n", "also means something else"),
     (DROP, LIB + "with contextlib.suppress(OSError):\n    os.remove(p)\n", "in a suppress() already"),
@@ -506,7 +527,7 @@ REFUSED = [
     (DROP, "import shutil\nshutil.rmtree(p, onerror=f)\n", "told already"),
     (DROP, "import shutil\nshutil.rmtree(p, **kw)\n", "unpacked"),
     (DROP, "a.unlink(missing_ok=True)\n", "missing_ok is True already"),
-    (DROP, "a.rmdir(p)\n", "takes no arguments"),
+    (DROP, "a.rmdir(p)\n", "not pathlib"),
     ("no-such", OS + "os.remove(p)\n", "no recipe named no-such"),
 ]
 
@@ -705,7 +726,7 @@ def test_findings_that_have_nothing_to_make_are_refused() -> None:
 def test_findings_that_ask_for_the_same_change_share_it() -> None:
     source = read(OS + "if not os.path.isdir(p):\n    os.makedirs(p)\n")
     (fix,) = fixes(source, MAKE)
-    plain = Fix(MAKE, fix.span, Applicability.UNSAFE, "the same without its check")
+    plain = msgspec.structs.replace(fix, applicability=Applicability.UNSAFE, check=None)
     patch = repair(source, [finding(plain), finding(fix)], content, ALONE)
     assert patch.after == (OS + "os.makedirs(p, exist_ok=True)\n").encode()
     assert len(patch.applied) == 2

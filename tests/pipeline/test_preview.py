@@ -20,7 +20,7 @@ from fsrace_lint import fixes, rules
 from fsrace_lint.config import settings
 from fsrace_lint.files.spans import Span
 from fsrace_lint.findings.finding import Applicability, Finding
-from fsrace_lint.pipeline import check, merge
+from fsrace_lint.pipeline import check, merge, repair
 from fsrace_lint.pipeline import preview as previewing
 from fsrace_lint.report.edits import applied, between
 
@@ -118,11 +118,11 @@ def alone(path: str) -> tuple[Source, dict[Finding, fixes.Patch]]:
     """Repair a file once for each of its findings, by what the command `fix` uses too."""
     ((ran, checked),) = check.check([Path(path)], lambda it: settings.load(it.parent, rules.names()))
     source = checked.sources[path]
-    surroundings = fixes.Surroundings(lambda span: ran.idiom(source.relative, span), "fsrace_lint.safe")
+    around = repair.surroundings(ran, source)
     found = {}
     for finding in checked.outcome.findings:
         if finding.fix is not None and finding.fix.applicability is not Applicability.SKETCH:
-            found[finding] = fixes.repair(source, [finding], lambda _new, _fixed: None, surroundings)
+            found[finding] = fixes.repair(source, [finding], lambda _new, _fixed: None, around)
     return source, found
 
 
@@ -243,8 +243,8 @@ def counted(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> list[
 
 
 def surroundings_of_it() -> fixes.Surroundings:
-    ((ran, _),) = check.check([Path("train.py")], lambda it: settings.load(it.parent, rules.names()))
-    return fixes.Surroundings(lambda span: ran.idiom("train.py", span), "fsrace_lint.safe")
+    ((ran, checked),) = check.check([Path("train.py")], lambda it: settings.load(it.parent, rules.names()))
+    return repair.surroundings(ran, checked.sources["train.py"])
 
 
 class TestParts:

@@ -43,7 +43,7 @@ LAYERS: Final[Mapping[str, str]] = {
     " analysis.synchronization catalog engine files program",
     "findings": "config files",
     "rules": "analysis files findings syntax",
-    "fixes": "files findings syntax",
+    "fixes": "catalog files findings syntax",
     "report": "files findings",
     "pipeline": "analysis catalog config engine files findings fixes program report rules syntax",
     "instrument": "",

@@ -42,6 +42,11 @@ class OrderingQueries(AccessQueries):
         steps = self.sequences.of(access.call_site.function)
         return any(step.sync_point and step.call_site is access.call_site for step in steps)
 
+    def collectives(self, span: Span) -> tuple[str, ...]:
+        """Give the calls within a span of the file asked for that lead to what all processes must call."""
+        steps = self.each_acting(self.sequences.of)
+        return tuple(dict.fromkeys(s.callee for s in steps if s.sync_point and span.covers(s.span)))
+
     def is_used_before(self, access: Access) -> bool:
         """Tell whether what a site deletes or moves is read before it, also in what its function calls."""
         path = access.path

@@ -6,48 +6,45 @@ from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 
-from fsrace_lint.fixes.arguments import argument, calling, named, refuse_other
+from fsrace_lint.fixes.arguments import OPEN, argument, calling, named, refuse_other
 from fsrace_lint.fixes.blocks import fresh
-from fsrace_lint.fixes.callee import called, is_pathlib_method
+from fsrace_lint.fixes.callee import api_of, is_path_method, receiver, written_path
 from fsrace_lint.fixes.coordination import helper
 from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, put
 from fsrace_lint.fixes.statements import wrap
 from fsrace_lint.fixes.text import ends_in
-from fsrace_lint.fixes.writers import OPEN, written_path
 
 if TYPE_CHECKING:
     from fsrace_lint.fixes.recipe import Target
 
-_EXTENDING: Final = {"numpy.save": ".npy", "numpy.savez": ".npz", "numpy.savez_compressed": ".npz"}
-"""What adds an extension to a name that does not end in it."""
 _TEXT: Final = ("data", "encoding", "errors", "newline")
 _KEPT: Final = frozenset({"encoding", "errors", "newline"})
 
 
 def recipe(target: Target) -> Change:
     """Open the file by `atomic_write`, or hand the writer the path that `atomic_path` gives."""
-    name = called(target.tree, target.call)
-    if name in {"open", "io.open"} or is_pathlib_method(name, "open"):
-        return _opened(target, bound=name.startswith("."))
-    if is_pathlib_method(name, "write_text") or is_pathlib_method(name, "write_bytes"):
-        return _written(target, name)
-    return _handed(target, name)
+    api = api_of(target)
+    if api in {"open", "io.open"}:
+        return _opened(target, None)
+    if is_path_method(api, "open"):
+        return _opened(target, receiver(target))
+    if is_path_method(api, "write_text", "write_bytes"):
+        return _written(target, is_text=api.endswith("text"))
+    return _handed(target)
 
 
-def _opened(target: Target, *, bound: bool) -> Change:
+def _opened(target: Target, path: cst.BaseExpression | None) -> Change:
     """Turn `with open(path, "w") as f` into `with atomic_write(path, "w") as f`."""
     tree, call = target.tree, target.call
     item = tree.parents[call]
     if not isinstance(item, cst.WithItem):
         raise RefusalError("the file is not opened by a with, which says when it is whole")
-    names = OPEN[1:] if bound else OPEN
-    given = _by_name(call, names)
+    given = _by_name(call, OPEN if path is None else OPEN[1:])
     mode = given.get("mode")
     text = mode.evaluated_value if isinstance(mode, cst.SimpleString) else None
     if text not in {"w", "wb", "wt"}:
         raise RefusalError("it is not opened to be written anew from its start")
-    path = _receiver(call) if bound else given["file"]
-    return _by_helper(target, path, mode, given)
+    return _by_helper(target, given["file"] if path is None else _bare(path), mode, given)
 
 
 def _by_helper(
@@ -62,16 +59,16 @@ def _by_helper(
     return Change((TreeEdit(target.call, calling(function, arguments)),), imports)
 
 
-def _written(target: Target, name: str) -> Change:
+def _written(target: Target, *, is_text: bool) -> Change:
     """Turn `path.write_text(text)` into a `with atomic_write(path, "w") as stream` around its write."""
-    if not name.startswith("."):
+    call, path = target.call, receiver(target)
+    if path is None:
         raise RefusalError("the path is not the object of the method")
-    call = target.call
-    given = _by_name(call, _TEXT if name == ".write_text" else _TEXT[:1])
+    given = _by_name(call, _TEXT if is_text else _TEXT[:1])
     stream = fresh(target, "stream")
-    mode = cst.SimpleString('"w"' if name == ".write_text" else '"wb"')
+    mode = cst.SimpleString('"w"' if is_text else '"wb"')
     function, imports = helper(target, "atomic_write")
-    arguments = [cst.Arg(_receiver(call)), cst.Arg(mode)]
+    arguments = [cst.Arg(_bare(path)), cst.Arg(mode)]
     arguments += [named(key, value) for key, value in given.items() if key in _KEPT]
     write = cst.Attribute(cst.Name(stream), cst.Name("write"))
     manager = cst.Call(function, arguments)
@@ -79,15 +76,16 @@ def _written(target: Target, name: str) -> Change:
     return Change((inner, wrap(target, manager, stream)), imports)
 
 
-def _handed(target: Target, name: str) -> Change:
+def _handed(target: Target) -> Change:
     """Put a writer that takes a path into `with atomic_path(path) as temporary`."""
     path = written_path(target)
-    ending = _EXTENDING.get(name)
-    if ending is not None and not ends_in(target.tree, path, ending):
-        raise RefusalError(f"{name} adds {ending} to a name that does not end in it, as this one may not")
+    suffix = target.effect.suffix if target.effect is not None else ""
+    if suffix and not ends_in(target.tree, path, suffix):
+        said = f"{target.fix.api} adds {suffix} to a name that does not end in it"
+        raise RefusalError(f"{said}, as this one may not")
     temporary = fresh(target, "temporary")
     function, imports = helper(target, "atomic_path")
-    manager = cst.Call(function, [cst.Arg(path.with_changes(lpar=[], rpar=[]))])
+    manager = cst.Call(function, [cst.Arg(_bare(path))])
     inner = put(path, cst.Name(temporary))
     return Change((inner, wrap(target, manager, temporary)), imports)
 
@@ -104,7 +102,5 @@ def _by_name(call: cst.Call, names: tuple[str, ...]) -> dict[str, cst.BaseExpres
     return found
 
 
-def _receiver(call: cst.Call) -> cst.BaseExpression:
-    if not isinstance(call.func, cst.Attribute):
-        raise RefusalError("the path is not the object of the method")
-    return call.func.value.with_changes(lpar=[], rpar=[])
+def _bare(path: cst.BaseExpression) -> cst.BaseExpression:
+    return path.with_changes(lpar=[], rpar=[])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from fsrace_lint.fixes.arguments import calling, needed, refuse_other
+from fsrace_lint.catalog import argument
+from fsrace_lint.fixes.arguments import calling, named_by, refuse_other
 from fsrace_lint.fixes.blocks import refuse_unasked
-from fsrace_lint.fixes.callee import called
+from fsrace_lint.fixes.callee import api_of
 from fsrace_lint.fixes.coordination import helper
 from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit
 from fsrace_lint.fixes.statements import own_statement
@@ -16,26 +17,18 @@ from fsrace_lint.fixes.statements import own_statement
 if TYPE_CHECKING:
     from fsrace_lint.fixes.recipe import Target
 
-_DOWNLOADS: Final = {
-    "urllib.request.urlretrieve": ("url", "filename"),
-    "torch.hub.download_url_to_file": ("url", "dst", "progress"),
-    "wget.download": ("url", "out", "bar"),
-}
-"""What they call the address, the file, and what the helper leaves out."""
-
 
 def recipe(target: Target) -> Change:
     """Call `download_once` in place of the download."""
-    call = target.call
-    name = called(target.tree, call)
-    if name not in _DOWNLOADS:
-        raise RefusalError(f"{name.lstrip('.')} is not known to download one address to one file")
+    call, api, effect = target.call, api_of(target), target.effect
+    if effect is None or not effect.url:
+        raise RefusalError(f"{api.removeprefix('*.')} is not known to download one address to one file")
     if own_statement(target) is None:
         raise RefusalError("the result of the call is used")
-    words = _DOWNLOADS[name]
-    refuse_other(call, 2, *words)
-    path = needed(call, 1, words[1])
+    known = (argument(text).keyword for text in (effect.url, effect.path, effect.progress) if text)
+    refuse_other(call, 2, *filter(None, known))
+    path = named_by(call, effect.path)
     refuse_unasked(target, path)
     function, imports = helper(target, "download_once")
-    arguments = [cst.Arg(needed(call, 0, words[0])), cst.Arg(path)]
+    arguments = [cst.Arg(named_by(call, effect.url)), cst.Arg(path)]
     return Change((TreeEdit(call, calling(function, arguments)),), imports)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fsrace_lint.fixes.arguments import argument, calling, named, needed
-from fsrace_lint.fixes.callee import called, is_pathlib_method, refuse_text_argument
+from fsrace_lint.fixes.callee import api_of, is_path_method, receiver
 from fsrace_lint.fixes.coordination import helper
 from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit
 from fsrace_lint.fixes.statements import own_statement
@@ -19,19 +19,18 @@ if TYPE_CHECKING:
 def recipe(target: Target) -> Change:
     """Call `ensure_dir` in place of `makedirs`, or of `mkdir` where that makes the parents too."""
     call = target.call
-    name = called(target.tree, call)
+    api, path = api_of(target), receiver(target)
     if own_statement(target) is None:
         raise RefusalError("the result of the call is used")
-    if name == "os.makedirs":
+    if api == "os.makedirs":
         path, mode = needed(call, 0, "name"), argument(call, 1, "mode")
-    elif is_pathlib_method(name, "mkdir") and isinstance(call.func, cst.Attribute) and name.startswith("."):
-        refuse_text_argument(name, call)
+    elif is_path_method(api, "mkdir") and path is not None:
         parents = argument(call, 1, "parents")
         if parents is None or not (isinstance(parents.value, cst.Name) and parents.value.value == "True"):
             raise RefusalError("mkdir makes one level here, and the helper would make the parents too")
-        path, mode = call.func.value, argument(call, 0, "mode")
+        mode = argument(call, 0, "mode")
     else:
-        raise RefusalError(f"{name.lstrip('.')} makes no more than one level")
+        raise RefusalError(f"{api.removeprefix('*.')} makes no more than one level")
     function, imports = helper(target, "ensure_dir")
     arguments = [cst.Arg(path), *([] if mode is None else [named("mode", mode.value)])]
     return Change((TreeEdit(call, calling(function, arguments)),), imports)

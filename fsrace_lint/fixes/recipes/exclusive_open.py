@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fsrace_lint.fixes.arguments import needed
-from fsrace_lint.fixes.callee import called, is_pathlib_method
+from fsrace_lint.fixes.callee import api_of, is_path_method, receiver
 from fsrace_lint.fixes.recipe import Change, RefusalError, put
 
 if TYPE_CHECKING:
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 def recipe(target: Target) -> Change:
     """Turn the mode `w` into `x`, where FileExistsError is handled around the call."""
-    name = called(target.tree, target.call)
-    bound = is_pathlib_method(name, "open")
-    if not bound and name not in {"open", "io.open"}:
-        raise RefusalError(f"{name.lstrip('.')} has no mode for that")
-    mode = needed(target.call, 0 if bound else 1, "mode")
+    api = api_of(target)
+    is_method = is_path_method(api, "open")
+    if not is_method and api not in {"open", "io.open"}:
+        raise RefusalError(f"{api.removeprefix('*.')} has no mode for that")
+    mode = needed(target.call, 0 if is_method and receiver(target) is not None else 1, "mode")
     if not isinstance(mode, cst.SimpleString) or mode.evaluated_value not in {"w", "wb", "wt", "w+", "wb+"}:
         raise RefusalError("the mode is not one that creates a file anew")
     changed = mode.with_changes(value=mode.value.replace("w", "x", 1))

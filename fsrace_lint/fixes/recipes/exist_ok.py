@@ -8,7 +8,7 @@ from typing import Final
 import libcst as cst
 
 from fsrace_lint.fixes.arguments import named, switch_on, with_keyword
-from fsrace_lint.fixes.callee import called, is_pathlib_method, refuse_text_argument
+from fsrace_lint.fixes.callee import api_of, is_path_method, receiver
 from fsrace_lint.fixes.handler import handle, refuse_handled
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.nodes import comments
@@ -25,23 +25,22 @@ _SEVENTH: Final = 6
 def recipe(target: Target) -> Change:
     """Set `exist_ok`, and drop the test for a directory where it stands alone around the call."""
     tree, call = target.tree, target.call
-    name = called(tree, call)
+    api = api_of(target)
     refuse_handled(target)
-    if name == "os.mkdir":
+    if api == "os.mkdir":
         return _mkdir(target)
-    if name == "shutil.copytree":
+    if api == "shutil.copytree":
         if any(_is_false(argument, "dirs_exist_ok") for argument in call.args):
             raise RefusalError("the code says that a directory that is there is an error")
         # Without its test the copy would run each time.
         return Change((TreeEdit(call, switch_on(call, "dirs_exist_ok", _SEVENTH, tree.newline)),))
-    if name == "os.makedirs":
+    if api == "os.makedirs":
         rewrite = switch_on(call, "exist_ok", _THIRD, tree.newline)
-    elif is_pathlib_method(name, "mkdir"):
-        refuse_text_argument(name, call)
-        third = _THIRD if name.startswith(".") else _THIRD + 1
+    elif is_path_method(api, "mkdir"):
+        third = _THIRD if receiver(target) is not None else _THIRD + 1
         rewrite = switch_on(call, "exist_ok", third, tree.newline)
     else:
-        raise RefusalError(f"{name.lstrip('.')} does not create a directory")
+        raise RefusalError(f"{api} is not known to accept a directory that is there already")
     return Change((TreeEdit(call, rewrite), *unwrap(target, _TESTS)))
 
 

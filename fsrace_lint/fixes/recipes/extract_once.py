@@ -9,7 +9,7 @@ from libcst import matchers as m
 
 from fsrace_lint.fixes.arguments import argument, calling, needed, refuse_other
 from fsrace_lint.fixes.blocks import refuse_unasked
-from fsrace_lint.fixes.callee import called
+from fsrace_lint.fixes.callee import api_of
 from fsrace_lint.fixes.coordination import helper
 from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, put
 from fsrace_lint.fixes.statements import own_statement
@@ -27,7 +27,7 @@ def recipe(target: Target) -> Change:
     if line is None:
         raise RefusalError("the call is not a statement of its own")
     function, imports = helper(target, "extract_once")
-    if called(target.tree, call) == "shutil.unpack_archive":
+    if api_of(target) == "shutil.unpack_archive":
         refuse_other(call, 2, "filename", "extract_dir", "format", "filter")
         folder = needed(call, 1, "extract_dir")
         refuse_unasked(target, folder)
@@ -76,7 +76,7 @@ def _without_opening(
 
 def _opened(target: Target, opening: cst.Call) -> cst.BaseExpression:
     """Give the path of the archive that a call opens to read it."""
-    name = called(target.tree, opening)
+    name = target.tree.names.meaning(opening.func)
     if name not in _OPENING:
         raise RefusalError("it is not known what archive is unpacked")
     refuse_other(opening, 2, _OPENING[name], "mode")

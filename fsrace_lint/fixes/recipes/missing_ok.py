@@ -7,7 +7,7 @@ from typing import Final
 import libcst as cst
 
 from fsrace_lint.fixes.arguments import switch_on
-from fsrace_lint.fixes.callee import called, is_pathlib_method, refuse_text_argument
+from fsrace_lint.fixes.callee import api_of, is_path_method, receiver
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import Change, RefusalError, Target, TreeEdit
 from fsrace_lint.fixes.statements import wrap
@@ -22,21 +22,18 @@ def recipe(target: Target) -> Change:
     Tests stay: without `exists` or `isfile` more would be deleted, and they say no where a delete fails.
     """
     tree, call = target.tree, target.call
-    name = called(tree, call)
-    if is_pathlib_method(name, "unlink"):
-        refuse_text_argument(name, call)
-        first = 0 if name.startswith(".") else 1
+    api = api_of(target)
+    if is_path_method(api, "unlink"):
+        first = 1 if receiver(target) is None else 0
         return Change((TreeEdit(call, switch_on(call, "missing_ok", first, tree.newline)),))
-    if name == "shutil.rmtree":
+    if api == "shutil.rmtree":
         _check_rmtree(call)
         return Change((TreeEdit(call, switch_on(call, "ignore_errors", 1, tree.newline)),))
-    if name == ".rmdir" and call.args:
-        raise RefusalError("a path's rmdir takes no arguments, so this is not pathlib")
-    if name in ("os.remove", "os.unlink", "os.rmdir") or is_pathlib_method(name, "rmdir"):
+    if api in {"os.remove", "os.unlink", "os.rmdir"} or is_path_method(api, "rmdir"):
         return _suppressed(target)
-    if name == "os.removedirs":
+    if api == "os.removedirs":
         raise RefusalError("os.removedirs also deletes the parents, and stops at the first that is in use")
-    raise RefusalError(f"{name.lstrip('.')} does not delete anything")
+    raise RefusalError(f"{api} is not known to accept that the path is gone already")
 
 
 def _check_rmtree(call: cst.Call) -> None:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Final
 import libcst as cst
 from libcst import matchers as m
 
-from fsrace_lint.fixes.arguments import argument, calling, named, needed
+from fsrace_lint.fixes.arguments import OPEN, argument, calling, named
 from fsrace_lint.fixes.blocks import beside, fresh, own_line, statement_of
-from fsrace_lint.fixes.callee import called
+from fsrace_lint.fixes.callee import written_path
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, put
-from fsrace_lint.fixes.writers import OPEN, written_path
 
 if TYPE_CHECKING:
     from fsrace_lint.fixes.coordination import Spelled
@@ -24,7 +23,7 @@ _NAMED: Final = ("suffix", "prefix", "dir")
 
 def recipe(target: Target) -> Change:
     """Make the file where `mktemp` only gives a name, or where the name is the same for all processes."""
-    if called(target.tree, target.call) == "tempfile.mktemp":
+    if target.fix.api == "tempfile.mktemp":
         parent = target.tree.parents[target.call]
         if isinstance(parent, cst.Arg):
             return _opened_at_once(target, parent)
@@ -38,7 +37,8 @@ def _opened_at_once(target: Target, given: cst.Arg) -> Change:
     """Turn `open(tempfile.mktemp(), "w")` into `tempfile.NamedTemporaryFile("w", delete=False)`."""
     tree = target.tree
     opening = tree.parents[given]
-    if not isinstance(opening, cst.Call) or called(tree, opening) != "open":
+    hidden = tree.names.knows("open") or tree.names.starred
+    if hidden or not isinstance(opening, cst.Call) or not m.matches(opening.func, m.Name("open")):
         raise RefusalError("the name is not opened where it is made up")
     arguments = []
     for index, name in enumerate(OPEN):
@@ -68,7 +68,7 @@ def _assignment_around(target: Target) -> cst.SimpleStatementLine:
 def _renamed(target: Target) -> Change:
     """Give the scratch file of all processes a name of its own, where its one name is written or assigned."""
     tree, call = target.tree, target.call
-    path = _path(target)
+    path = written_path(target)
     scope = next((node for node in tree.ancestors(call) if isinstance(node, cst.FunctionDef)), tree.module)
     if not isinstance(path, cst.Name):
         return _named(target, path, scope)
@@ -108,12 +108,6 @@ def _folder(target: Target, name: cst.BaseExpression) -> Spelled:
     path, imports = spell(target, "os", "path", "import os")
     named = cst.Call(cst.Attribute(path, cst.Name("dirname")), [cst.Arg(bare)])
     return cst.BooleanOperation(named, cst.Or(), cst.SimpleString('"."')), imports
-
-
-def _path(target: Target) -> cst.BaseExpression:
-    if called(target.tree, target.call) in {"open", "io.open"}:
-        return needed(target.call, 0, "file")
-    return written_path(target)
 
 
 def _assigns(line: cst.CSTNode, name: str) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fsrace_lint.fixes.arguments import calling, needed, refuse_other
-from fsrace_lint.fixes.callee import called, is_pathlib_method
+from fsrace_lint.fixes.callee import api_of, is_path_method, receiver
 from fsrace_lint.fixes.coordination import helper
 from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit
 from fsrace_lint.fixes.statements import own_statement
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 def recipe(target: Target) -> Change:
     """Call `publish_symlink` in place of `symlink`."""
     call = target.call
-    name = called(target.tree, call)
+    api, link = api_of(target), receiver(target)
     if own_statement(target) is None:
         raise RefusalError("the call is not a statement of its own")
-    if name == "os.symlink":
+    if api == "os.symlink":
         refuse_other(call, 2, "src", "dst", "target_is_directory")
         source, link = needed(call, 0, "src"), needed(call, 1, "dst")
-    elif is_pathlib_method(name, "symlink_to") and isinstance(call.func, cst.Attribute):
+    elif is_path_method(api, "symlink_to") and link is not None:
         refuse_other(call, 1, "target", "target_is_directory")
-        source, link = needed(call, 0, "target"), call.func.value
+        source = needed(call, 0, "target")
     else:
-        raise RefusalError(f"{name.lstrip('.')} makes no symbolic link")
+        raise RefusalError(f"{api.removeprefix('*.')} makes no symbolic link")
     function, imports = helper(target, "publish_symlink")
     arguments = [cst.Arg(source), cst.Arg(link)]
     return Change((TreeEdit(call, calling(function, arguments)),), imports)

@@ -9,7 +9,7 @@ import libcst as cst
 from libcst import matchers as m
 
 from fsrace_lint.fixes.arguments import argument, named, needed, with_keyword
-from fsrace_lint.fixes.callee import called, is_pathlib_method
+from fsrace_lint.fixes.callee import api_of, is_path_method, receiver
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit
 
@@ -31,18 +31,18 @@ _HOPS: Final = 3
 def recipe(target: Target) -> Change:
     """Pass the folder of the target as `dir=` to the call of `tempfile` that the move begins with."""
     tree, call = target.tree, target.call
-    name = called(tree, call)
-    if name in {"shutil.move", "os.rename", "os.replace"}:
+    api, source = api_of(target), receiver(target)
+    if api in {"shutil.move", "os.rename", "os.replace"}:
         source, place = needed(call, 0, "src"), needed(call, 1, "dst")
-    elif is_pathlib_method(name, "rename") or is_pathlib_method(name, "replace"):
-        source, place = cst.ensure_type(call.func, cst.Attribute).value, needed(call, 0, "target")
+    elif is_path_method(api, "rename", "replace") and source is not None:
+        place = needed(call, 0, "target")
     else:
-        raise RefusalError(f"{name.lstrip('.')} is not known to move anything")
+        raise RefusalError(f"{api.removeprefix('*.')} is not known to move anything")
     scope = next((node for node in tree.ancestors(call) if isinstance(node, cst.FunctionDef)), tree.module)
     making = _making(target, scope, source, _HOPS)
     if making is None:
         raise RefusalError("it is not clear which call of tempfile makes what is moved")
-    if argument(making, _MAKING[called(tree, making)], "dir") is not None:
+    if argument(making, _MAKING[_meaning(target, making)], "dir") is not None:
         raise RefusalError("the temporary folder is chosen already")
     for used in m.findall(place, m.Name()):
         if not _is_there(target, scope, cst.ensure_type(used, cst.Name).value, making):
@@ -59,14 +59,13 @@ def recipe(target: Target) -> Change:
 
 def _is_plain(target: Target, call: cst.CSTNode) -> bool:
     """Tell whether a call only puts a path together."""
-    name = target.tree.names.meaning(cst.ensure_type(call, cst.Call).func)
-    return name in {"os.path.join", "os.path.dirname", "os.fspath", "pathlib.Path"}
+    return _meaning(target, call) in {"os.path.join", "os.path.dirname", "os.fspath", "pathlib.Path"}
 
 
 def _making(target: Target, scope: cst.CSTNode, source: cst.BaseExpression, hops: int) -> cst.Call | None:
     """Follow the names in an expression to the call of `tempfile` that gave the first of them."""
     for call in m.findall(source, m.Call()):
-        if isinstance(call, cst.Call) and _is_tempfile(target, call):
+        if isinstance(call, cst.Call) and _meaning(target, call) in _MAKING:
             return call
     if not hops:
         return None
@@ -78,11 +77,8 @@ def _making(target: Target, scope: cst.CSTNode, source: cst.BaseExpression, hops
     return None
 
 
-def _is_tempfile(target: Target, call: cst.Call) -> bool:
-    try:
-        return called(target.tree, call) in _MAKING
-    except RefusalError:
-        return False
+def _meaning(target: Target, call: cst.CSTNode) -> str:
+    return target.tree.names.meaning(cst.ensure_type(call, cst.Call).func) or ""
 
 
 def _values(scope: cst.CSTNode, name: str) -> Iterator[cst.BaseExpression]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 
+from fsrace_lint import catalog
 from fsrace_lint.fixes.arguments import argument, named, with_keyword
 from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, put
 
@@ -14,20 +15,20 @@ if TYPE_CHECKING:
     from fsrace_lint.fixes.recipe import Target
 
 _SECONDS: Final = "600"
-_TAKING: Final = ("filelock.", "fasteners.", "portalocker.", "oslo_concurrency.")
 
 
 def recipe(target: Target) -> Change:
-    """Pass `timeout=`, after which the lock raises."""
+    """Pass a limit after which the lock raises."""
     call = target.call
-    meaning = target.tree.names.meaning(call.func) or ""
-    last = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
-    if not (meaning.startswith(_TAKING) or last == "acquire"):
+    entry = target.surroundings.entries().exact("lock", target.fix.api)
+    if entry is None or not entry.timeout:
         raise RefusalError("the lock is not known to take a timeout")
-    given = argument(call, None, "timeout")
+    which = catalog.argument(entry.timeout)
+    keyword = which.keyword or "timeout"
+    given = argument(call, which.position, keyword)
     seconds = cst.Integer(_SECONDS)
     if given is not None:
         return Change((put(given.value, seconds),))
     return Change(
-        (TreeEdit(call, partial(with_keyword, added=named("timeout", seconds), newline=target.tree.newline)),)
+        (TreeEdit(call, partial(with_keyword, added=named(keyword, seconds), newline=target.tree.newline)),)
     )

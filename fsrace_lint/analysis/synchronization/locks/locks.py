@@ -114,7 +114,8 @@ class Locks:
             opened = self.files.opening(path, scope)
         if opened is not None:
             path, scope = opened.operation.path, opened.scope
-        operation = Operation("create", path, last_name(call_site.call.function), tolerant=True)
+        name = self.flows.resolver.qualify(call_site.call.function, call_site.state.scope) or ""
+        operation = Operation("create", path, name, tolerant=True)
         waits = self._waits(entry, call_site.call) and not self._is_limited(call_site)
         return Lock(self.accesses.access_at(operation, call_site, scope), waits, entry.marker, opened)
 
