@@ -303,6 +303,12 @@ def _comments(module: cst.Module) -> collections.Counter[str]:
     return collections.Counter(node.value for node in within(module) if isinstance(node, cst.Comment))
 
 
+def _rewritten(node: Any, edit: TreeEdit) -> Any:  # a node, or several
+    if isinstance(node, cst.FlattenSentinel):
+        raise RefusalError("another fix puts something beside the same statement")
+    return edit.rewrite(node)
+
+
 class _Rewriter(cst.CSTTransformer):
     """Makes edits, and leaves alone what lies on no way to one: a copy of a long file takes its time."""
 
@@ -315,8 +321,7 @@ class _Rewriter(cst.CSTTransformer):
         return node in self._ways
 
     def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> Any:  # a node, or several
-        edits = self._edits.get(original_node, ())
-        return reduce(lambda node, edit: edit.rewrite(node), edits, updated_node)
+        return reduce(_rewritten, self._edits.get(original_node, ()), updated_node)
 
 
 def _refuse_lost(tree: Tree, changes: Sequence[Change]) -> None:

@@ -732,6 +732,19 @@ def test_findings_that_ask_for_the_same_change_share_it() -> None:
     assert len(patch.applied) == 2
 
 
+def test_two_fixes_put_nothing_beside_the_same_statement() -> None:
+    source = read("import safe\nif first:\n    make(a)\n    make(b)\n")
+    spans = (Span(3, 5, 3, 12), Span(4, 5, 4, 12))
+    found = [finding(Fix("barrier", span, Applicability.UNSAFE, "wait", Span(2, 4, 2, 9))) for span in spans]
+    around = msgspec.structs.replace(ALONE, idiom=lambda _span: Idiom(barriers=("safe.barrier()",)))
+    patch = repair(source, found, content, around)
+    assert patch.after.decode() == source.text + "safe.barrier()\n"
+    assert len(patch.applied) == 1
+    assert [refusal.reason for refusal in patch.refused] == [
+        "another fix puts something beside the same statement"
+    ]
+
+
 def test_calls_within_calls_are_both_fixed() -> None:
     patch = run(PATH + "os.mkdir(str(os.makedirs(p)))\n", MAKE)
     assert patch.after.decode() == PATH + "Path(str(os.makedirs(p, exist_ok=True))).mkdir(exist_ok=True)\n"
