@@ -29,11 +29,12 @@ def api_of(target: Target) -> str:
     """Give the API that the call is known to call, by its name in the catalog.
 
     Raises:
-        RefusalError: It is none, or is a method that looks like one of something else.
+        RefusalError: It is none, may be another one, or is a method that looks like one of something else.
     """
     api, call, tree = target.fix.api, target.call, target.tree
     said = tree.module.code_for_node(call.func)
-    if not api or (api.startswith("*.") and tree.names.is_module(said.partition(".")[0])):
+    is_of_module = api.startswith("*.") and tree.names.is_module(said.partition(".")[0])
+    if not api or is_of_module or not _says(tree, call.func, api):
         raise RefusalError(f"{said} is not known to be what it looks like")
     for word in _owners(tree, call.func) if api.startswith(("*.", "pathlib.")) else ():
         bare = word.lower().lstrip("_")
@@ -84,6 +85,17 @@ def only_puts_together(tree: Tree, check: cst.Call) -> bool:
     owner = function.value if isinstance(function, cst.Attribute) else function
     inner = [*m.findall(owner, _DOING), *(each for given in check.args for each in m.findall(given, _DOING))]
     return all(isinstance(each, cst.Call) and _puts_together(tree, each) for each in inner)
+
+
+def _says(tree: Tree, function: cst.BaseExpression, api: str) -> bool:
+    """Tell whether a call is spelled as one of an API, not by a name that may stand for more than one."""
+    last = api.rpartition(".")[2]
+    match function:
+        case cst.Attribute(attr=attr) if attr.value == last:
+            return True
+        case cst.Name(value=name) if name == last and not tree.names.knows(name):
+            return api != name or not tree.names.starred
+    return (tree.names.meaning(function) or "").rpartition(".")[2] == last
 
 
 def _owners(tree: Tree, function: cst.BaseExpression) -> Iterator[str]:

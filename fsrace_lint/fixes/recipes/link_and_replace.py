@@ -8,6 +8,7 @@ import libcst as cst
 
 from fsrace_lint.fixes.arguments import needed, refuse_other
 from fsrace_lint.fixes.blocks import fresh, own_line
+from fsrace_lint.fixes.callee import api_of
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import Change, RefusalError, put
 from fsrace_lint.fixes.statements import own_statement
@@ -24,7 +25,7 @@ def recipe(target: Target) -> Change:
     What may be bytes, or an object that stands for a path, is made text by `os.fsdecode`.
     """
     call, line = target.call, own_statement(target)
-    if target.fix.api != "os.symlink" or not isinstance(line, cst.SimpleStatementLine):
+    if api_of(target) != "os.symlink" or not isinstance(line, cst.SimpleStatementLine):
         raise RefusalError("the call is no os.symlink on a line of its own")
     refuse_other(call, 2, "src", "dst", "target_is_directory")
     link = needed(call, 1, "dst")

@@ -10,7 +10,7 @@ from libcst import matchers as m
 
 from fsrace_lint.fixes.arguments import OPEN, argument, calling, named
 from fsrace_lint.fixes.blocks import beside, fresh, own_line, statement_of
-from fsrace_lint.fixes.callee import written_path
+from fsrace_lint.fixes.callee import api_of, written_path
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, put
 
@@ -23,7 +23,7 @@ _NAMED: Final = ("suffix", "prefix", "dir")
 
 def recipe(target: Target) -> Change:
     """Make the file where `mktemp` only gives a name, or where the name is the same for all processes."""
-    if target.fix.api == "tempfile.mktemp":
+    if api_of(target) == "tempfile.mktemp":
         parent = target.tree.parents[target.call]
         if isinstance(parent, cst.Arg):
             return _opened_at_once(target, parent)

@@ -9,6 +9,7 @@ import libcst as cst
 
 from fsrace_lint import catalog
 from fsrace_lint.fixes.arguments import argument, named, with_keyword
+from fsrace_lint.fixes.callee import api_of
 from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, put
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def recipe(target: Target) -> Change:
     entry = target.surroundings.entries().exact("lock", target.fix.api)
     if entry is None or not entry.timeout:
         raise RefusalError("the lock is not known to take a timeout")
+    api_of(target)
     which = catalog.argument(entry.timeout)
     keyword = which.keyword or "timeout"
     given = argument(call, which.position, keyword)
