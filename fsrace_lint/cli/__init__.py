@@ -1,4 +1,4 @@
-"""The command line: parses arguments, runs one command, and turns its outcome into an exit code.
+"""The command line: parse arguments, run one command, and return its exit code.
 
-One module a command in `commands`; `daemon` runs the command `check` for many callers.
+`commands` has one module per command. `daemon` runs `check` for many clients.
 """

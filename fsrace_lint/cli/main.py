@@ -1,4 +1,4 @@
-"""The command line: its commands, and how each of them ends."""
+"""The command line: its commands, and their exit status."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _COMMANDS: Final = {
     "cache": ("cache", "cache"),
     "daemon": ("daemon", "daemon"),
 }
-"""The commands: the module that each is loaded from when it is asked for, and what it is called there."""
+"""The module and the variable of each command, which are loaded on demand."""
 
 
 class _Commands(click.Group):
-    """Ends every command with a documented exit code and a message, whatever happens in it."""
+    """Ends every command with a documented exit status, and a message if it fails."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click passes it
         return sorted(_COMMANDS)
@@ -51,14 +51,12 @@ class _Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            import difflib  # noqa: PLC0415  # for a mistake only
+            from fsrace_lint.config.suggestions import closest  # noqa: PLC0415  # needed only for usage errors
 
-            close = difflib.get_close_matches(args[0], _COMMANDS, n=1)
-            if os.path.lexists(args[0]):
-                close = [f"check {args[0]}"]
-            if not close:
+            close = f"check {args[0]}" if os.path.lexists(args[0]) else closest(args[0], _COMMANDS)
+            if close is None:
                 raise
-            message = f"No such command {args[0]!r}. Did you mean {close[0]!r}?"
+            message = f"No such command {args[0]!r}; did you mean {close!r}?"
             raise click.UsageError(visible(message), error.ctx or ctx) from None
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
@@ -79,11 +77,11 @@ class _Commands(click.Group):
 
 @contextlib.contextmanager
 def _visible_mistakes() -> Iterator[None]:
-    """Spell out what would steer the terminal in what click says: a shell may have put in names of files."""
+    """Escape control characters in messages of click, because a shell may have expanded file names."""
     try:
         yield
     except click.ClickException as error:
-        vars(error)["message"] = visible(error.message)  # to click it is final
+        vars(error)["message"] = visible(error.message)  # click declares it as final
         raise
 
 
@@ -92,17 +90,18 @@ def _visible_mistakes() -> Iterator[None]:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
 Examples:
-  fsrace-lint check                     the races below the current folder
-  fsrace-lint check --format json src   the same for programs
-  fsrace-lint fix --diff                what can be fixed, and how
-  fsrace-lint explain FSR101            what a rule means
+  fsrace-lint check                    # report races in the current directory
+  fsrace-lint check --format json src  # report races in src as JSON
+  fsrace-lint fix --diff               # preview the fixes
+  fsrace-lint explain FSR101           # print the documentation of a rule
 """,
 )
 @click.version_option(__version__, prog_name="fsrace-lint")
 def main() -> None:
-    """Find filesystem races in Python that many processes run at once, and fix them.
+    """Find and fix filesystem races in Python code that runs in multiple processes.
 
-    Settings are read from [tool.fsrace-lint] in pyproject.toml; what is given here goes first.
+    Command-line options override the settings in `[tool.fsrace-lint]` of pyproject.toml.
 
-    Exit status: 0 nothing found, 1 findings, 2 wrong usage, bad settings or a failure of the run.
+    Exit status: 0 if there are no findings, 1 if there are findings, 2 if the usage or the settings are
+    invalid or the run fails.
     """

@@ -1,4 +1,4 @@
-"""The pages of the rules: a docstring and what the program knows besides, as text and as data."""
+"""The documentation pages of the rules, as text and as data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fsrace_lint.analysis.callgraph.concurrency import Evidence
 from fsrace_lint.config.settings import Settings
 from fsrace_lint.files import source
 from fsrace_lint.pipeline.run import Run
-from fsrace_lint.report import text
+from fsrace_lint.report import trace
 from fsrace_lint.report.json import witness as as_json
 from fsrace_lint.rules.references import CWES
 from fsrace_lint.rules.remedies import HELPED
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 WIDTH: Final = 100
-_LABELED: Final = re.compile(r"(Bad|Good|Fix|Silent when): ?\n?")
-# Nothing lies below a file, so this project holds its example alone.
+_LABELED: Final = re.compile(r"(Bad|Good|Fix|Not reported when): ?\n?")
+# Nothing can be below a file, so this project contains only its example.
 _NOWHERE: Final = Path(__file__).absolute() / "example"
 
 
 class Sections(msgspec.Struct, frozen=True):
-    """What a docstring says, part by part; empty where it does not say that."""
+    """The sections of a rule's docstring; a section that the docstring lacks is empty."""
 
     title: str
     why: str
@@ -46,13 +46,13 @@ class Sections(msgspec.Struct, frozen=True):
 
 @functools.cache
 def sections(loaded: LoadedRule) -> Sections:
-    """Take the page of a rule apart.
+    """Split the page of a rule into sections.
 
     Args:
         loaded: The rule.
 
     Returns:
-        Its parts: examples as code, all else as it was written.
+        The sections: examples as code, everything else unchanged.
     """
     title, _, body = loaded.page.partition("\n")
     found: dict[str, list[str]] = {}
@@ -69,18 +69,18 @@ def sections(loaded: LoadedRule) -> Sections:
         return "\n\n".join(found.get(name, ()))
 
     bad, good = (textwrap.dedent(part(name)).strip("\n") for name in ("Bad", "Good"))
-    return Sections(title, part("why"), bad, good, part("notes"), part("Fix"), part("Silent when"))
+    return Sections(title, part("why"), bad, good, part("notes"), part("Fix"), part("Not reported when"))
 
 
 @functools.cache
 def finding(loaded: LoadedRule) -> Finding | None:
-    """Give what a rule finds in its bad example.
+    """Return the first finding of a rule in its bad example.
 
     Args:
         loaded: The rule.
 
     Returns:
-        The finding; None for the rules about the tool itself.
+        The finding, or None for a rule about fsrace-lint itself.
     """
     if loaded.check is None:
         return None
@@ -91,32 +91,34 @@ def finding(loaded: LoadedRule) -> Finding | None:
 
 
 def witness(loaded: LoadedRule) -> Witness | None:
-    """Give the interleaving that goes wrong in the bad example: what the rule says of it."""
+    """Return the failing interleaving of the bad example."""
     found = finding(loaded)
     return None if found is None else found.witness
 
 
 def fixes(loaded: LoadedRule) -> tuple[FixTemplate | Fix, ...]:
-    """Give what can be done about the findings of a rule: what it lists, or else offers for its example."""
+    """Return the fixes that a rule lists, or else the fix of its bad example."""
     found = finding(loaded)
     return loaded.rule.remedies or ((found.fix,) if found is not None and found.fix is not None else ())
 
 
 def profile(loaded: LoadedRule) -> str:
-    """Say in which profile a rule reports."""
+    """Return the profile in which a rule reports."""
     if loaded.check is None:
         return "default"
     match loaded.rule.default_from:
         case None:
             return "strict"
         case Evidence.EVIDENT:
-            return "default where several processes evidently run the line, else strict"
-        case _:
-            return "default; strict in a script that one process runs"
+            return "default if the line clearly runs in multiple processes; otherwise strict"
+        case Evidence.NONE:
+            return "default"
+        case Evidence.PLAUSIBLE:
+            return "default; in single-process scripts, only `strict`"
 
 
 def settings(loaded: LoadedRule) -> tuple[str, ...]:
-    """Give the keys of the settings that matter to a rule besides those that select rules and files."""
+    """Return the settings that affect a rule, except those that select rules and files."""
     if loaded.check is None:
         return ()
     recipes = {name for fix in fixes(loaded) for name in (fix.recipe, fix.otherwise)}
@@ -125,7 +127,7 @@ def settings(loaded: LoadedRule) -> tuple[str, ...]:
 
 
 def references(loaded: LoadedRule) -> tuple[str, ...]:
-    """Give what a rule rests on: its weakness, what systems promise, and incidents."""
+    """Return the references of a rule: its CWE, guarantees of systems, and incidents."""
     cwe = loaded.rule.cwe
     weakness = (f"CWE-{cwe}: {CWES[cwe]}",) if cwe else ()
     incidents = (f"{name}, in docs/incidents.md" for name in loaded.rule.incidents)
@@ -134,41 +136,30 @@ def references(loaded: LoadedRule) -> tuple[str, ...]:
 
 
 def page(loaded: LoadedRule) -> str:
-    """Give the whole page of a rule.
+    """Return the whole page of a rule.
 
     Args:
         loaded: The rule.
 
     Returns:
-        Its docstring, with the interleaving behind the bad example, and behind all of it the profile,
-        the settings that matter to it and what it rests on.
+        The docstring with the interleaving after the bad example, followed by the severity, the profile,
+        the settings, and the references.
     """
     parts = loaded.page
     shown = witness(loaded)
     if shown is not None:
-        drawn = text.timeline(shown, WIDTH)
+        drawn = trace.timeline(shown, WIDTH)
         parts = parts.replace("\n\nGood:\n", f"\n\nInterleaving:\n{drawn}\n\nGood:\n", 1)
-    said = [f"Reported: as {_article(loaded.rule.severity.value)}; profile: {profile(loaded)}."]
+    facts = [f"Severity: {loaded.rule.severity.value}. Profile: {profile(loaded)}."]
     if settings(loaded):
-        said.append(f"Settings: {', '.join(f'`{key}`' for key in settings(loaded))}.")
+        facts.append(f"Settings: {', '.join(f'`{key}`' for key in settings(loaded))}.")
     if references(loaded):
-        said.append(f"References: {'; '.join(references(loaded))}.")
-    return "\n\n".join([parts, *(textwrap.fill(row, WIDTH, break_on_hyphens=False) for row in said)])
-
-
-def _article(noun: str) -> str:
-    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+        facts.append(f"References: {'; '.join(references(loaded))}.")
+    return "\n\n".join([parts, *(textwrap.fill(row, WIDTH, break_on_hyphens=False) for row in facts)])
 
 
 def document(chosen: tuple[LoadedRule, ...]) -> dict[str, Json]:
-    """Give rules as data, which docs/rules.schema.json describes.
-
-    Args:
-        chosen: The rules.
-
-    Returns:
-        What JSON can hold.
-    """
+    """Return rules as JSON data, which docs/rules.schema.json describes."""
     return {"version": VERSION, "rules": [_rule(loaded) for loaded in chosen]}
 
 

@@ -1,4 +1,4 @@
-"""What the commands show: on the screen, or in a file."""
+"""The output of commands: to the terminal or to a file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 import click
 
-from fsrace_lint.files.atomic_write import put, within
+from fsrace_lint.files.atomic_write import ObstacleError, put, within
 from fsrace_lint.report.words import visible
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 CLEAN, FOUND, FAILED = 0, 1, 2
-"""The exit codes: nothing found; something found; wrong usage, bad settings or a failure of the run."""
+"""The exit statuses: no findings; findings; and a usage error, invalid settings, or a failed run."""
 _DESCRIPTOR: Final = re.compile(
     r"/dev/(?P<stream>stdout|stderr)|(?:/dev|/proc/self)/fd/(?P<number>[0-9]{1,9})"
 )
@@ -26,18 +26,15 @@ _STREAMS: Final = {"stdout": 1, "stderr": 2}
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Tell whether a stream is a terminal that can move its cursor."""
+    """Return whether a stream is a terminal that can move its cursor."""
     return os.environ.get("TERM") != "dumb" and stream is not None and stream.isatty()
 
 
 def width(otherwise: int) -> int:
-    """Give the columns of the screen, as `shutil.get_terminal_size` does, which takes longer to load.
+    """Return the width of the terminal like `shutil.get_terminal_size()`, which takes longer to load.
 
     Args:
-        otherwise: The answer where standard output is no terminal, and COLUMNS is not set.
-
-    Returns:
-        The number of columns.
+        otherwise: The width if standard output is not a terminal and `COLUMNS` is not set.
     """
     with contextlib.suppress(KeyError, ValueError):
         columns = int(os.environ["COLUMNS"])
@@ -49,15 +46,12 @@ def width(otherwise: int) -> int:
     return columns or otherwise
 
 
-def is_colored(choice: bool | None, stream: TextIO | None = None) -> bool:  # noqa: FBT001  # None leaves it to the terminal
-    """Decide as the Python interpreter does for its own tracebacks.
+def is_colored(choice: bool | None, stream: TextIO | None = None) -> bool:  # noqa: FBT001  # None detects a terminal
+    """Return whether to color text, by the rules of the Python interpreter for tracebacks.
 
     Args:
-        choice: What the user said.
-        stream: Where the text goes; None is standard output.
-
-    Returns:
-        True if text is to be colored.
+        choice: The choice of the user.
+        stream: The stream of the text. None for standard output.
     """
     if choice is not None:
         return choice
@@ -69,25 +63,25 @@ def is_colored(choice: bool | None, stream: TextIO | None = None) -> bool:  # no
 
 
 def show(shown: str) -> None:
-    """Write text to standard output, with escapes for what it cannot take."""
+    """Write text to standard output, with escapes for unsupported characters."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     emit(shown.encode(encoding, "backslashreplace"))
 
 
 def emit(data: bytes) -> None:
-    """Write to standard output; a reader that wants no more (`| head`) is no failure."""
+    """Write to standard output. A closed pipe (`| head`) is not an error."""
     try:
         click.echo(data, nl=False)
     except OSError as error:
-        # Python flushes what is left at exit, and would complain again.
+        # Python flushes the buffer at exit, and would report the error again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if error.errno not in {errno.EPIPE, errno.EINVAL}:
-            click.echo(f"Error: standard output cannot be written: {error.strerror}", err=True)
+            click.echo(f"Error: cannot write to standard output: {error.strerror}", err=True)
             sys.exit(FAILED)
 
 
 def descriptor_of(file: Path) -> int | None:
-    """Tell which of the open files of this process a name means: `/dev/stdout` is one; None for others."""
+    """Return the file descriptor that a path such as `/dev/stdout` names, or None."""
     named = _DESCRIPTOR.fullmatch(str(file)) if os.name == "posix" else None
     if named is None:
         return None
@@ -95,25 +89,25 @@ def descriptor_of(file: Path) -> int | None:
 
 
 def is_stream(file: Path) -> bool:
-    """Tell whether there is something else than a regular file: a pipe, a device."""
+    """Return whether a path exists and is not a regular file, but for example a pipe or device."""
     return file.exists() and not file.is_file()
 
 
 def write(file: Path, shown: str) -> bool:
-    """Write a report; a reader sees the old one or the new one.
+    """Write a report. Readers see the old or the new report, never a part.
 
     Args:
-        file: Where to.
+        file: The path.
         shown: The report.
 
     Returns:
-        Whether that could be done; if not, the reason is on standard error.
+        Whether the report was written. If not, the reason is printed to standard error.
     """
     data = shown.encode("utf-8", "backslashreplace")
     try:
         descriptor = descriptor_of(file)
         if descriptor is not None:
-            # to open it anew would empty a file that somebody appends to
+            # opening it again would truncate a file that another process appends to
             if sys.stdout is not None:
                 sys.stdout.flush()
             with os.fdopen(os.dup(descriptor), "wb") as stream:
@@ -123,6 +117,7 @@ def write(file: Path, shown: str) -> bool:
         else:
             put(file, data)
     except OSError as error:
-        click.echo(visible(f"Error: {file} cannot be written: {error.strerror}"), err=True)
+        reason = f"the file {error.strerror}" if isinstance(error, ObstacleError) else error.strerror
+        click.echo(visible(f"Error: cannot write {file}: {reason}"), err=True)
         return False
     return True

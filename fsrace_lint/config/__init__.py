@@ -1,5 +1,5 @@
 """Settings from `pyproject.toml` and the command line, as one frozen value.
 
-Reads and validates them, and suggests what a misspelled word means.
-Knows nothing of rules, catalog or analysis.
+This package reads and validates settings, and suggests corrections for misspelled words. It does not depend
+on rules, library models, or the analysis.
 """

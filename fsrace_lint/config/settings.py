@@ -1,4 +1,4 @@
-"""What a user can configure: `[tool.fsrace-lint]` of pyproject.toml as frozen data."""
+"""The user settings: `[tool.fsrace-lint]` of pyproject.toml as frozen data."""
 
 from __future__ import annotations
 
@@ -30,30 +30,29 @@ Filesystem: TypeAlias = Literal["auto", "shared", "local"]
 FAMILY: Final = "FSR"
 TABLE: Final = "fsrace-lint"
 UNCHOSEN: Final = ("FSR001", "FSR002")
-"""What could not be checked: on whatever is selected, unless it is ignored."""
+"""The rules about files that could not be checked: enabled unless they are ignored."""
 
 _DEEPEST: Final = 10
-"""How deep tables and arrays of the catalog may stand in each other; the kinds need three levels."""
+"""How deep tables and arrays of library models can be nested; the kinds need three levels."""
 
 ROOT_MARKERS: Final = ("pyproject.toml", ".git", "setup.py", "setup.cfg")
 
 
 class SettingsError(Exception):
-    """The configuration is wrong; the message is for the user and names the file and the key."""
+    """The configuration is invalid; the message is for the user and names the file and the key."""
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """Everything that a user can choose.
+    """All user settings.
 
-    `root` is the absolute project root, over which linking happens. An empty
-    `select` means all rules. `exclude` is None for the built-in list. Selectors
-    are canonical code prefixes, as `normalize_selectors` gives them. `shared_paths`
-    and `local_paths` name what all nodes share and what each has for itself;
-    `filesystem` says it of all other paths. `catalog`
-    is the user's part of the catalog as JSON, empty where there is none, and
-    `catalog_origin` the file and the table it stands in, for errors. `baseline` is
-    the absolute path of the baseline, empty where there is none. `cache_dir` is the absolute
-    path of the folder of the cache, empty for the one in the root.
+    `root` is the absolute project root, which is analyzed as a whole. An empty `select`
+    means all rules. `exclude` is None for the default list. Selectors are canonical code
+    prefixes, as `normalize_selectors` returns them. `shared_paths` and `local_paths` name
+    places that all nodes share and places that each node has for itself; `filesystem`
+    applies to all other paths. `catalog` contains the user's library models as JSON, or is
+    empty, and `catalog_origin` is their file and table, for error messages. `baseline` is the
+    absolute path of the baseline, or empty. `cache_dir` is the absolute path of the cache
+    directory, or empty for the default one in the root.
     """
 
     root: Path
@@ -77,22 +76,22 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def storage(self) -> tuple[Filesystem, tuple[str, ...], tuple[str, ...]]:
-        """What is said of the filesystems: of all paths, of those shared, of those of each node."""
+        """The settings about filesystems: for all paths, for shared paths, and for local paths."""
         return self.filesystem, self.shared_paths, self.local_paths
 
     def selects(self, code: str, path: str) -> bool:
-        """Tell whether a rule is on for a file.
+        """Return whether a rule is enabled for a file.
 
-        The most specific selector decides; where `ignore` is as specific as
-        `select`, `ignore` does. A match in `per-file-ignores` always turns the
-        rule off. FSR001 and FSR002 are on although `select` leaves them out.
+        The most specific selector decides. If `ignore` is as specific as `select`, `ignore`
+        decides. A match in `per-file-ignores` always disables the rule. FSR001 and FSR002 are
+        enabled even if `select` leaves them out.
 
         Args:
             code: The rule's code.
             path: The file's path from the project root, with forward slashes.
 
         Returns:
-            True if the rule is on.
+            True if the rule is enabled.
         """
         select = (*self.select, FAMILY) if not self.select or code in UNCHOSEN else self.select
         chosen = _longest(code, select, self.extend_select)
@@ -106,24 +105,24 @@ class Settings(msgspec.Struct, frozen=True):
 
 @functools.lru_cache
 def _longest(code: str, *groups: tuple[str, ...]) -> int:
-    """Give the length of the longest selector that matches a code, or 0."""
+    """Return the length of the longest selector that matches a code, or 0."""
     return max((len(item) for group in groups for item in group if code.startswith(item)), default=0)
 
 
 def with_overrides(settings: Settings, **changes: Any) -> Settings:
-    """Lay command-line choices over settings.
+    """Override settings with the choices of the command line.
 
     Args:
         settings: The settings from the file.
-        **changes: New values by field name. None leaves the field as it is, what
-            is given for `extend_select` and `extend_exclude` is added to it, and
-            sequences may be of any kind. Selectors must be canonical already.
+        **changes: New values by field name. None keeps the field. The values of
+            `extend_select` and `extend_exclude` are added to the field. Sequences can be of
+            any kind. Selectors must be canonical.
 
     Returns:
         The new settings.
 
     Raises:
-        SettingsError: A pattern or the module name is not well formed.
+        SettingsError: A pattern or the module name is malformed.
     """
     given = {name: value for name, value in changes.items() if value is not None}
     for name in ("select", "extend_select", "ignore", "exclude", "extend_exclude"):
@@ -139,11 +138,11 @@ def find_root(path: Path) -> Path:
     """Find the project that a path belongs to.
 
     Args:
-        path: A file or a folder.
+        path: A file or a directory.
 
     Returns:
-        The nearest folder upward that holds `pyproject.toml`, `.git`, `setup.py`
-        or `setup.cfg`; if there is none, the folder itself, or the file's folder.
+        The nearest directory upward that contains `pyproject.toml`, `.git`, `setup.py`, or
+        `setup.cfg`; otherwise the directory itself, or the directory of the file.
     """
     start = os.path.abspath(path)
     if not os.path.isdir(start):
@@ -155,22 +154,31 @@ def find_root(path: Path) -> Path:
     return folder
 
 
+RENAMED: Final[Mapping[str, str]] = {
+    "collective-under-file-check": "collective-under-filesystem-check",
+    "collective-under-guard": "divergent-collective",
+    "run-once-called-eagerly": "run-once-given-result",
+    "timestamp-in-path": "per-rank-timestamp-in-path",
+}
+"""Former names of rules, which settings and comments can still use."""
+
+
 def normalize_selectors(
     selectors: Iterable[str], rules: Mapping[str, str], *, origin: str
 ) -> tuple[str, ...]:
-    """Turn what users write for rules into code prefixes.
+    """Convert selectors as users write them into code prefixes.
 
     Args:
-        selectors: Codes, code prefixes, rule names or `ALL`; one string may hold
-            several with commas between them.
+        selectors: Codes, code prefixes, rule names, or `ALL`. One string can contain
+            multiple selectors, separated by commas.
         rules: Rule names by code.
-        origin: Where the selectors stand, for the error message.
+        origin: Where the selectors come from, for the error message.
 
     Returns:
-        Canonical prefixes in the order given, without repeats.
+        Canonical prefixes in the given order, without duplicates.
 
     Raises:
-        SettingsError: A selector means no known rule.
+        SettingsError: A selector matches no known rule.
     """
     pieces = [piece.strip() for selector in selectors for piece in selector.split(",")]
     if not any(pieces):
@@ -186,49 +194,50 @@ def _normalize(selector: str, rules: Mapping[str, str], codes: Mapping[str, str]
         return FAMILY
     if upper.startswith(FAMILY) and any(code.startswith(upper) for code in rules):
         return upper
-    if lower in codes:
-        return codes[lower]
+    name = RENAMED.get(lower, lower)
+    if name in codes:
+        return codes[name]
     hint = did_you_mean(lower, codes) or did_you_mean(upper, rules)
     raise SettingsError(f"{origin}: unknown rule `{selector}`{hint}")
 
 
 class Table(msgspec.Struct, rename="kebab"):
-    """`[tool.fsrace-lint]` as TOML spells it; docs/settings.schema.json describes it in these words."""
+    """`[tool.fsrace-lint]` as TOML spells it; docs/settings.schema.json uses these descriptions."""
 
     profile: str = "default"
-    """What is reported: what is worth a change (`default`), or everything (`strict`)."""
+    """Report likely problems (`default`), or every possible problem (`strict`)."""
     select: tuple[str, ...] = ()
-    """The rules to run; empty for all."""
+    """The rules to run. Empty means all rules."""
     extend_select: tuple[str, ...] = ()
-    """Rules to run besides those of `select`."""
+    """Rules to run in addition to those of `select`."""
     ignore: tuple[str, ...] = ()
     """Rules not to run."""
     exclude: tuple[str, ...] | None = None
-    """Files and folders to leave out, in place of the built-in list."""
+    """Files and directories to exclude instead of the default ones."""
     extend_exclude: tuple[str, ...] = ()
-    """Files and folders to leave out besides those of `exclude`."""
+    """Files and directories to exclude in addition to those of `exclude`."""
     per_file_ignores: dict[str, tuple[str, ...]] = {}
-    """Rules that say nothing about the files that match a pattern."""
+    """Rules to disable in the files that match a pattern."""
     root: str | None = None
-    """The project root, counted from the folder of this file."""
+    """The project root, relative to the directory of this file."""
     helper_module: str | None = None
-    """The dotted name of the project's own copy of the safe helpers."""
+    """The dotted name of the module with the project's copy of the safe helpers."""
     include_tests: bool = False
-    """Whether tests and documentation are checked too."""
+    """Whether to check tests and documentation too."""
     respect_gitignore: bool = True
-    """Whether what `.gitignore` files ignore is left out."""
+    """Whether to skip the files that `.gitignore` files ignore."""
     filesystem: str = "auto"
-    """What nodes share: all paths (`shared`), none (`local`), or not known (`auto`)."""
+    """Whether nodes share all paths (`shared`) or none (`local`), or this is unknown (`auto`)."""
     shared_paths: tuple[str, ...] = ()
-    """Places that all nodes share: a path, an environment variable, or the name of an option or a folder."""
+    """Places that all nodes share: a path, an environment variable, or the name of an option or directory."""
     local_paths: tuple[str, ...] = ()
-    """Places that each node has for itself, written likewise."""
+    """Places that each node has for itself, in the same format."""
     catalog: Any = {}
-    """What your own libraries mean, as tables of guards, barriers, effects and so on."""
+    """Models of your own libraries: tables of rank checks, barriers, effects, and so on."""
     baseline: str = ""
-    """The file with the findings that are known already, counted from the folder of this file."""
+    """The file with the known findings, relative to the directory of this file."""
     cache_dir: str = ""
-    """The folder of the cache, counted from the folder of this file."""
+    """The cache directory, relative to the directory of this file."""
 
 
 KEYS: Final = Table.__struct_encode_fields__
@@ -238,14 +247,14 @@ def load(root: Path, rules: Mapping[str, str]) -> Settings:
     """Read the settings of a project.
 
     Args:
-        root: The folder whose `pyproject.toml` counts; it need not hold one.
+        root: The directory of the `pyproject.toml`, which need not exist.
         rules: Rule names by code.
 
     Returns:
-        The settings, with the defaults for what the file does not say.
+        The settings, with defaults for the keys that the file does not contain.
 
     Raises:
-        SettingsError: The file cannot be read or says something wrong.
+        SettingsError: The file cannot be read, or it contains a mistake.
     """
     root = Path(os.path.abspath(root))
     file = root / "pyproject.toml"
@@ -279,7 +288,7 @@ def load(root: Path, rules: Mapping[str, str]) -> Settings:
 
 
 def keys_given(root: Path) -> frozenset[str]:
-    """Tell which keys the `pyproject.toml` of a folder gives.
+    """Return the keys that the `pyproject.toml` of a directory contains.
 
     Raises:
         SettingsError: The file cannot be read.
@@ -288,26 +297,26 @@ def keys_given(root: Path) -> frozenset[str]:
 
 
 def _read_table(file: Path) -> dict[str, Any]:
-    """Give `[tool.fsrace-lint]` of a file; empty if the file or the table is missing."""
+    """Return `[tool.fsrace-lint]` of a file, or an empty table if the file or the table is missing."""
     try:
         data = read(file)
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise SettingsError(f"{file}: cannot be read: {error.strerror or error}") from error
+        raise SettingsError(f"{file}: cannot read the file: {error.strerror or error}") from error
     try:
         table: Any = tomllib.loads(data.decode("utf-8"))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise SettingsError(f"{file}:{line}: is not encoded as UTF-8") from error
+        raise SettingsError(f"{file}:{line}: not encoded as UTF-8") from error
     except (ValueError, RecursionError) as error:
         where = re.search(r"at line (\d+)", str(error))
         place = f"{file}:{where[1]}" if where else f"{file}"
-        raise SettingsError(f"{place}: is not valid TOML: {error}") from error
+        raise SettingsError(f"{place}: not valid TOML: {error}") from error
     for key in ("tool", f"tool.{TABLE}"):
         table = table.get(key.rpartition(".")[2], {})
         if not isinstance(table, dict):
-            raise SettingsError(f"{file}: `{key}`: expected table, found {type(table).__name__}")
+            raise SettingsError(f"{file}: `{key}`: expected a table, found {type(table).__name__}")
         for name in table if key == "tool" and TABLE not in table else ():
             if name.lower().replace("_", "-") in (TABLE, TABLE.replace("-", "")):
                 raise SettingsError(f"{file}: unknown table [tool.{name}]; did you mean [tool.{TABLE}]?")
@@ -337,30 +346,30 @@ def _check(file: Path, table: Table) -> None:
     _check_places(table.local_paths, f"{file}: `local-paths`")
     both = [text for text in table.local_paths if text in table.shared_paths]
     if both:
-        raise SettingsError(f"{file}: `local-paths`: `{both[0]}` stands in `shared-paths` too")
+        raise SettingsError(f"{file}: `local-paths`: `{both[0]}` is also in `shared-paths`")
 
 
 def _one_of(choices: Any, file: Path, key: str, text: str) -> str:  # a Literal
-    """Check that a text is one of a few."""
+    """Check that a text is one of the allowed choices."""
     known = get_args(choices)
     if text not in known:
-        listed = ", ".join(f"`{choice}`" for choice in known[:-1]) + f" and `{known[-1]}`"
-        hint = did_you_mean(text, known) or f"; there are {listed}"
+        listed = ", ".join(f"`{choice}`" for choice in known)
+        hint = did_you_mean(text, known) or f"; expected one of {listed}"
         raise SettingsError(f"{file}: `{key}`: unknown {key} `{text}`{hint}")
     return text
 
 
-def _catalog(file: Path, tables: Any) -> str:  # TOML gives anything
-    """Write the user's part of the catalog as JSON, in which only the order of an array's items counts."""
+def _catalog(file: Path, tables: Any) -> str:  # a TOML value of any type
+    """Return the user's library models as JSON, in which only the order of array items matters."""
     if not isinstance(tables, dict):
         raise SettingsError(f"{file}: `catalog`: must be a table")
     _check_json(file, tables, "catalog")
     return msgspec.json.encode(tables, order="deterministic").decode() if tables else ""
 
 
-def _check_json(file: Path, value: Any, key: str, depth: int = 0) -> None:  # TOML gives anything
+def _check_json(file: Path, value: Any, key: str, depth: int = 0) -> None:  # a TOML value of any type
     if depth > _DEEPEST:
-        raise SettingsError(f"{file}: `catalog`: is nested too deeply")
+        raise SettingsError(f"{file}: `catalog`: nested too deeply")
     if isinstance(value, dict):
         for name, item in value.items():
             _check_json(file, item, f"{key}.{name}", depth + 1)
@@ -368,14 +377,14 @@ def _check_json(file: Path, value: Any, key: str, depth: int = 0) -> None:  # TO
         for index, item in enumerate(value):
             _check_json(file, item, f"{key}[{index}]", depth + 1)
     elif not isinstance(value, (str, int)):
-        kinds = "strings, booleans, arrays and tables"
-        raise SettingsError(f"{file}: `{key}`: the catalog holds {kinds}, not a {type(value).__name__}")
+        kinds = "a string, boolean, array, or table"
+        raise SettingsError(f"{file}: `{key}`: expected {kinds}, found {type(value).__name__}")
 
 
 def _folder(file: Path, text: str) -> Path:
     folder = Path(os.path.normpath(file.parent / text))
     if "\0" in text or not folder.is_dir():
-        raise SettingsError(f"{file}: `root`: `{text}` is not an existing folder")
+        raise SettingsError(f"{file}: `root`: `{text}` is not an existing directory")
     return folder
 
 
@@ -391,7 +400,7 @@ def _check_globs(texts: Iterable[str], origin: str) -> None:
 def _check_places(texts: Iterable[str], origin: str) -> None:
     for text in texts:
         if not text.strip("/${}*") or "\0" in text or any(part in {".", ".."} for part in text.split("/")):
-            what = "a folder, a glob such as `/mnt/*/runs`, `$VARIABLE` or the name of an option"
+            what = "a directory, a glob such as `/mnt/*/runs`, a `$VARIABLE`, or an option name"
             raise SettingsError(f"{origin}: `{text}` is not {what}")
 
 

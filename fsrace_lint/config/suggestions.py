@@ -1,4 +1,4 @@
-"""What is said of a mistake in a configuration file: in TOML's words, with what was probably meant."""
+"""Suggestions for misspelled words, and validation errors in the terms of TOML."""
 
 from __future__ import annotations
 
@@ -13,19 +13,29 @@ if TYPE_CHECKING:
 _TOML_WORDS: Final = {"str": "string", "int": "integer", "bool": "boolean", "object": "table"}
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Give the known word that is closest, as the end of a message; nothing where none is close."""
-    import difflib  # noqa: PLC0415  # for a mistake only
+_CUTOFF: Final = 0.8
+"""The lowest similarity of a suggestion: `FSR501` is not what `E501` means."""
 
-    close = difflib.get_close_matches(word, sorted(known), n=1)
-    return f"; did you mean `{close[0]}`?" if close else ""
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that is most similar to a word, or None if none is similar."""
+    import difflib  # noqa: PLC0415  # only for an error
+
+    close = difflib.get_close_matches(word, sorted(known), n=1, cutoff=_CUTOFF)
+    return close[0] if close else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return a suggestion that ends an error message, or an empty string if no known word is similar."""
+    close = closest(word, known)
+    return f"; did you mean `{close}`?" if close else ""
 
 
 def in_toml_words(error: msgspec.ValidationError) -> tuple[str, str]:
-    """Read an error about a value.
+    """Translate a validation error of msgspec to the terms of TOML.
 
     Args:
-        error: What msgspec says of it.
+        error: The validation error.
 
     Returns:
         The key, and what is wrong with its value.

@@ -1,5 +1,4 @@
-"""The file system as the linter meets it: source text, file patterns, and atomic writes.
+"""Source files, file patterns, and atomic writes.
 
-Reads files, and converts between offsets and columns.
-Writes a file whole or not at all.
+Reads files, converts between byte and character columns, and writes each file completely or not at all.
 """

@@ -1,4 +1,4 @@
-"""Read small files that somebody else may have made: a pipe would never end, a device never be full."""
+"""Read small files that others may have created, safely even if they are pipes or devices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LARGEST: Final = 16 * 1024 * 1024
-"""The bytes that such a file may have."""
+"""The maximum size in bytes."""
 
 _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
@@ -20,18 +20,20 @@ def read(file: Path) -> bytes:
     """Read a file.
 
     Args:
-        file: The file; links are followed.
+        file: The file. Symbolic links are followed.
 
     Returns:
-        All that it holds.
+        The content.
 
     Raises:
-        OSError: It cannot be read, is no regular file or too large; `strerror` says which.
+        OSError: The file cannot be read, is not a regular file, or is too large. `strerror` gives the reason.
     """
     with os.fdopen(os.open(file, _FLAGS), "rb") as stream:
         status = os.fstat(stream.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "is no regular file")
+            raise OSError(errno.EINVAL, "not a regular file")
         if status.st_size > LARGEST:
-            raise OSError(errno.EFBIG, f"is too large ({status.st_size} bytes)")
+            raise OSError(
+                errno.EFBIG, f"file is {status.st_size / 1e6:.1f} MB; the limit is {LARGEST / 1e6:.1f} MB"
+            )
         return stream.read(LARGEST)

@@ -1,7 +1,8 @@
-"""Ask git whether files hold just what is committed, without running anything that their repository names.
+"""Ask git whether files are unchanged since the last commit, without running programs of the repository.
 
-`git status` may run programs from the configuration of a repository: a monitor of the filesystem, and filters
-of attributes. So git is only asked for what the last commit and the index hold, and that is compared here.
+`git status` may run programs from the configuration of a repository: filesystem monitors and attribute
+filters. Therefore git is only asked for the contents of the last commit and the index, and they are compared
+here.
 """
 
 from __future__ import annotations
@@ -26,43 +27,43 @@ _ELSEWHERE: Final = (
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"),
     *("GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX", "GIT_NAMESPACE"),
 )
-"""What would make git take another repository than that of the folder: a hook sets it for its own."""
+"""Variables that make git use another repository than that of the directory. Git sets some for hooks."""
 _ALONE: Final = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
-    # nothing is fetched that a partial clone has left out
+    # do not fetch objects that a partial clone left out
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "",
 }
 _PATIENCE: Final = 60.0
 _MOST: Final = 200
-"""The names that are asked for at once: a command line has an end."""
+"""The maximum number of names in one call of git, because command lines are limited."""
 _SHA256: Final = 64
-"""The digits of a name in a repository of the newer kind."""
+"""The number of hex digits of an object name in a SHA-256 repository."""
 _DIRTY: Final = "has uncommitted changes"
-_FOREIGN: Final = "is not in git"
+_FOREIGN: Final = "is not tracked by git"
 
 
 class GitError(Exception):
-    """Git cannot be asked, or does not answer; the message says why."""
+    """Git is missing or fails. The message gives the reason."""
 
 
 def uncommitted(held: Mapping[Path, bytes]) -> dict[Path, str]:
-    """Tell which files hold something that is not in the last commit of their repository.
+    """Return the files whose content is not in the last commit of their repository.
 
     Args:
-        held: What each file holds. Links are followed: it is their target that counts.
+        held: The content of each file. Symbolic links are followed: the state of the target counts.
 
     Returns:
-        The reason by file, for those that git could not bring back.
+        The reason for each file that git could not restore.
 
     Raises:
-        GitError: There is no git, or it does not answer.
+        GitError: Git is not installed.
     """
     git = shutil.which("git")
     if git is None:
-        raise GitError("git is needed, and is not there")
+        raise GitError("git is not installed")
     folders: dict[Path, dict[str, Path]] = defaultdict(dict)
     for file in held:
         target = file.resolve()
@@ -88,18 +89,18 @@ def _parts(names: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _reason(held: bytes, staged: Sequence[str], known: Sequence[str]) -> str:
-    """Say why a file is not as it was committed; "" if it is."""
+    """Return why a file differs from the last commit, or "" if it does not."""
     if not staged and not known:
         return _FOREIGN
     if len(known) != 1 or list(staged) != list(known):
         return _DIRTY
-    # a checkout may have given it other line endings
+    # a checkout may have changed the line endings
     digests = {_digest(data, len(known[0])) for data in (held, held.replace(b"\r\n", b"\n"))}
     return "" if known[0] in digests else _DIRTY
 
 
 def _digest(data: bytes, length: int) -> str:
-    """Give the name that git has for a content, in a repository whose names are so long."""
+    """Return the git object name of a content, in a repository whose names have `length` digits."""
     made = hashlib.sha256() if length == _SHA256 else hashlib.sha1(usedforsecurity=False)
     made.update(b"blob %d\0" % len(data))
     made.update(data)
@@ -107,13 +108,13 @@ def _digest(data: bytes, length: int) -> str:
 
 
 def _staged(git: str, folder: Path, names: Sequence[str]) -> dict[str, list[str]]:
-    """Give what the index holds of files: several contents in a merge that is not finished."""
+    """Return the objects that the index has for each file: multiple during an unfinished merge."""
     rows = _rows(_asked(git, folder, "ls-files", "--stage", "-z", "--", *names))
     return _by_name((name, about.split()[1]) for about, name in rows)
 
 
 def _known(git: str, folder: Path, names: Sequence[str]) -> dict[str, list[str]]:
-    """Give what the last commit holds of files."""
+    """Return the objects that the last commit has for each file."""
     rows = _rows(_asked(git, folder, "ls-tree", "-z", "HEAD", "--", *names))
     return _by_name((name, about.split()[2]) for about, name in rows)
 
@@ -132,10 +133,10 @@ def _by_name(rows: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def _asked(git: str, folder: Path, *question: str) -> bytes:
-    """Ask git something that it answers from its own files."""
+    """Run a git command that reads only the files of git itself."""
     kept = {name: value for name, value in os.environ.items() if name not in _ELSEWHERE}
     try:
-        done = subprocess.run(  # noqa: S603  # of the user's own git
+        done = subprocess.run(  # noqa: S603  # runs the git of the user
             [git, *_QUIET, "-C", os.fspath(folder), *question],
             env={**kept, **_ALONE},
             stdin=subprocess.DEVNULL,
@@ -144,10 +145,10 @@ def _asked(git: str, folder: Path, *question: str) -> bytes:
             timeout=_PATIENCE,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise GitError(f"is unknown to git: {error}") from error
+        raise GitError(f"cannot be checked with git: {error}") from error
     if done.returncode != 0:
         told = done.stderr.decode("utf-8", "replace").strip().splitlines() or [
-            f"it ended with {done.returncode}"
+            f"git exited with status {done.returncode}"
         ]
-        raise GitError(f"is unknown to git: {told[0].removeprefix('fatal: ')}")
+        raise GitError(f"cannot be checked with git: {told[0].removeprefix('fatal: ')}")
     return done.stdout

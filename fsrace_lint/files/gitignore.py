@@ -1,4 +1,4 @@
-"""Lines of `.gitignore` files: the usual ones are put together, pathspec reads the others."""
+"""Lines of `.gitignore` files: simple lines are combined, and pathspec handles the rest."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 _NAME: Final = r"(?:[\w.~+@$=,# *-]|\?|\[\w+\])+"
 PLAIN: Final = re.compile(rf"/?(?:{_NAME}/)*{_NAME}/?", re.ASCII)
-"""A line of a `.gitignore` file without `!`, backslashes, and classes of more than letters and digits."""
+"""A line of a `.gitignore` file without `!`, backslashes, or character classes beyond letters and digits."""
 _WILD: Final = re.compile(r"(\*+|\?|\[\w+\])")
 _ENDING: Final = re.compile(r"\*[^*?\[/]+")
 
 
 def _patterns(line: str) -> list[Any]:
-    """Translate a line of a `.gitignore` file; like git, leave out one that is not well formed."""
-    from pathspec import GitIgnoreSpec  # noqa: PLC0415  # there may be no such file
+    """Translate a line of a `.gitignore` file. A malformed line has no patterns, as in git."""
+    from pathspec import GitIgnoreSpec  # noqa: PLC0415  # not needed without such a file
 
     try:
         with warnings.catch_warnings():
@@ -33,20 +33,20 @@ def _patterns(line: str) -> list[Any]:
 
 
 class Plain:
-    """Lines of a `.gitignore` file, one after the other, that ignore what they mean: no order counts."""
+    """Consecutive lines of a `.gitignore` file that only ignore entries, so their order does not matter."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start without lines."""
         self._kinds = _Entries(), _Entries()
-        """What is ignored whatever it is, and folders that are."""
+        """The patterns for entries of any kind, and those for directories only."""
 
     @staticmethod
     def takes(line: str) -> bool:
-        """Tell whether a line is plain; `**` is more than a star where folders are named around it."""
+        """Return whether a line is plain. A name with `**` is, but a path with `**` is not."""
         return PLAIN.fullmatch(line) is not None and ("**" not in line or "/" not in line.rstrip("/"))
 
     def add(self, line: str) -> None:
-        """Take a plain line."""
+        """Add a plain line."""
         entries, body = self._kinds[line.endswith("/")], line.strip("/")
         if "/" in line.rstrip("/"):
             entries.add_path(body)
@@ -56,13 +56,13 @@ class Plain:
             entries.add_name(body)
 
     def decides(self, path: str, *, folder: bool) -> bool | None:
-        """Tell whether an entry is ignored; None if no line says anything about it."""
+        """Return True if an entry is ignored, or None if no line matches it."""
         name = path.rpartition("/")[2]
         return True if any(kind.have(name, path) for kind in self._kinds[: 1 + folder]) else None
 
 
 class _Entries:
-    """Some entries, by their names, the ends of their names, or their paths."""
+    """A set of entries, by name, end of name, or path."""
 
     def __init__(self) -> None:
         self.endings: tuple[str, ...] = ()
@@ -72,21 +72,21 @@ class _Entries:
         self._wild_paths: list[str] = []
 
     def add_name(self, name: str) -> None:
-        """Take the entries of a name."""
+        """Add a name."""
         if _WILD.search(name):
             self._wild_names.append(_translated(name))
         else:
             self._names.add(name)
 
     def add_path(self, path: str) -> None:
-        """Take the entries of a path."""
+        """Add a path."""
         if _WILD.search(path):
             self._wild_paths.append(_translated(path))
         else:
             self._paths.add(path)
 
     def have(self, name: str, path: str) -> bool:
-        """Tell whether an entry is one of them."""
+        """Return whether an entry is in the set."""
         if name in self._names or path in self._paths or name.endswith(self.endings):
             return True
         return bool(self._match_name(name) or (self._wild_paths and self._match_path(path)))
@@ -101,19 +101,19 @@ class _Entries:
 
 
 def anywhere(line: str) -> str:
-    """Take `**/` off a name, which may stand in any folder without it."""
+    """Remove `**/` from a plain name, which matches in any directory without it."""
     name = line.removeprefix("**/")
     return name if PLAIN.fullmatch(name) and "/" not in name.rstrip("/") and "**" not in name else line
 
 
 def _translated(text: str) -> str:
-    """Turn a plain line into the source of a regular expression; a lone star needs a character."""
+    """Translate a plain line to a regular expression. A lone `*` matches at least one character."""
     parts = ("[^/]+" if set(part) == {"*"} else _part(part) for part in text.split("/"))
     return "/".join(parts)
 
 
 def _part(text: str) -> str:
-    """Turn the name of a file or a folder into one."""
+    """Translate the name of a file or directory to a regular expression."""
     pieces = _WILD.split(text)
     pieces[::2] = map(re.escape, pieces[::2])
     pieces[1::2] = ({"*": "[^/]*", "?": "[^/]"}.get(piece[0], piece) for piece in pieces[1::2])
@@ -121,28 +121,28 @@ def _part(text: str) -> str:
 
 
 def _any_of(texts: Iterable[str]) -> Callable[[str], object]:
-    """Put regular expressions together, each of which is for a whole text."""
+    """Combine regular expressions, each of which must match the whole text."""
     return re.compile("|".join(texts) or "(?!)").fullmatch
 
 
 class _Pattern:
     """A line of a `.gitignore` file, as a regular expression.
 
-    It is tried on the entry itself: a pattern that only matches a parent of the entry must not
-    decide, or `*` with `!*/` would ignore everything.
+    It is matched with the entry itself. A pattern that only matches a parent of the entry must not decide, or
+    `*` with `!*/` would ignore everything.
     """
 
     def __init__(self, regex: re.Pattern[str], *, ignored: bool, folders_only: bool) -> None:
         self._search, self._ignored, self._folders_only = regex.search, ignored, folders_only
 
     def decides(self, path: str, *, folder: bool) -> bool | None:
-        """Tell whether an entry is ignored; None if the line says nothing about it."""
+        """Return whether an entry is ignored, or None if the line does not match it."""
         match = self._search(path) if folder or not self._folders_only else None
         return self._ignored if match is not None and match.lastindex is None else None
 
 
 def text_of(folder: str) -> str:
-    """Read the `.gitignore` file of a folder; one that cannot be read is empty."""
+    """Return the text of the `.gitignore` file of a directory, or "" if it cannot be read."""
     try:
         data = read(Path(folder, ".gitignore"))
     except OSError:
@@ -151,14 +151,14 @@ def text_of(folder: str) -> str:
 
 
 class Ignore:
-    """One `.gitignore` file: its lines, the last first, and the folder they count from."""
+    """One `.gitignore` file: its lines, last first, and the directory to which they apply."""
 
     def __init__(self, folder: str, base: str) -> None:
-        """Read the file of a folder; one that cannot be read has no lines.
+        """Read the `.gitignore` file of a directory. An unreadable file has no lines.
 
         Args:
-            folder: The folder.
-            base: Its path from where paths are counted, with a slash at the end; empty for that itself.
+            folder: The directory.
+            base: The relative path of the directory with a trailing slash. Empty for the root itself.
         """
         self.text = text_of(folder)
         self._base = len(base)
@@ -183,7 +183,7 @@ class Ignore:
                 self._lines.append(_Pattern(pattern.regex, ignored=pattern.include, folders_only=only))
 
     def decides(self, path: str, *, folder: bool) -> bool | None:
-        """Tell whether an entry is ignored; None if no line says anything about it."""
+        """Return whether an entry is ignored, or None if no line matches it."""
         path = path[self._base :]
         for line in self._lines:
             answer = line.decides(path, folder=folder)
@@ -193,15 +193,12 @@ class Ignore:
 
 
 def ignored(ignores: Sequence[Ignore], path: str, *, folder: bool) -> bool:
-    """Tell whether an entry is ignored; the file of the nearest folder that says something decides.
+    """Return whether an entry is ignored. The nearest `.gitignore` file that matches decides.
 
     Args:
-        ignores: The files of the folders above it, the topmost first.
-        path: Its path.
-        folder: Whether it is a folder.
-
-    Returns:
-        The answer.
+        ignores: The `.gitignore` files of the parent directories, topmost first.
+        path: The relative path of the entry.
+        folder: Whether the entry is a directory.
     """
     for ignore in reversed(ignores):
         answer = ignore.decides(path, folder=folder)

@@ -1,4 +1,4 @@
-"""The patterns for files and folders that settings are written with."""
+"""The file patterns of the settings."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ if TYPE_CHECKING:
 _STAR: Final = ".*"
 _FOLDERS: Final = "(?:.*/)?"
 _GROUPS: Final = itertools.count()
-"""Numbers for groups: several patterns are put into one."""
+"""Numbers for group names, which must stay unique when patterns are combined."""
 
 
 class Glob:
-    """A pattern for files and folders, as `exclude` and `per-file-ignores` write them.
+    """A pattern for files and directories, as in `exclude` and `per-file-ignores`.
 
-    A pattern without a slash means the name of a file or of a folder, wherever
-    it stands; one with a slash is a path from the project root; one that ends
-    in a slash means folders only. `*` and `?` match as in `fnmatch`, so `*`
-    crosses slashes, and `**/` also matches no folder at all.
+    * A pattern without a slash matches the name of a file or directory anywhere.
+    * A pattern with a slash is a path relative to the project root.
+    * A pattern that ends in a slash matches only directories.
+
+    `*` and `?` match as in `fnmatch`, so `*` crosses slashes. `**/` also matches zero directories.
     """
 
     __slots__ = ("_match", "anchored", "folders_only", "pattern")
@@ -35,7 +36,7 @@ class Glob:
             text: The pattern as the user wrote it.
 
         Raises:
-            ValueError: The pattern is empty or not well formed.
+            ValueError: The pattern is empty or malformed.
         """
         body = text.replace("\\", "/")
         self.folders_only = body.endswith("/")
@@ -47,7 +48,7 @@ class Glob:
             raise ValueError("an empty pattern")
         pieces = map(_translate, re.split(r"(\*\*/|\*+|\?|\[!?\]?[^\]/]*\])", body))
         self.pattern = _joined(pieces)
-        """The source of a regular expression for the whole of a name or a path."""
+        """A regular expression for a whole name or path."""
         self._match: Callable[[str], object] | None = None
         if "[" in body:
             try:
@@ -56,13 +57,10 @@ class Glob:
                 raise ValueError(f"a malformed pattern: {error}") from error
 
     def covers(self, path: str) -> bool:
-        """Tell whether this means a file, or a folder that the file lies in.
+        """Return whether the pattern matches a file or one of its parent directories.
 
         Args:
-            path: The file's path from the project root, with forward slashes.
-
-        Returns:
-            True if the file or one of its folders matches.
+            path: The path of the file relative to the project root, with forward slashes.
         """
         match = self._match = self._match or _whole(self.pattern)
         parts = path.split("/")
@@ -77,10 +75,10 @@ def _whole(pattern: str) -> Callable[[str], object]:
 
 
 def _joined(pieces: Iterable[str]) -> str:
-    """Put pieces together, so that what stands between two stars is looked for once.
+    """Join pieces so that the text between two stars is searched for only once.
 
-    The first place will do, as the second star takes the rest: so no other one is tried when
-    something does not match later on, which would take time without end where there are many stars.
+    The first match is enough, because the second star matches the rest. Trying other matches would take
+    exponential time for patterns with many stars.
     """
     text, held, has_star = "", "", False
     for piece in pieces:
@@ -101,7 +99,7 @@ def _found_once(text: str) -> str:
 
 
 def _translate(piece: str) -> str:
-    """Turn one piece of a pattern into the source of a regular expression."""
+    """Translate one piece of a pattern to a regular expression."""
     if piece == "**/":
         return _FOLDERS
     if piece.startswith("*"):
@@ -118,28 +116,25 @@ def _translate(piece: str) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def glob(text: str) -> Glob:
-    """Give the translated pattern for a text, made once.
+    """Return the translated pattern of a text, cached.
 
     Args:
         text: The pattern as the user wrote it.
 
-    Returns:
-        The pattern.
-
     Raises:
-        ValueError: The pattern is empty or not well formed.
+        ValueError: The pattern is empty or malformed.
     """
     return Glob(text)
 
 
 def matcher(globs: Sequence[Glob]) -> Callable[[str, str], bool]:
-    """Put patterns together, so that an entry costs two matches.
+    """Combine patterns, so that each entry needs only two matches.
 
     Args:
         globs: The patterns.
 
     Returns:
-        A function that tells of a name and a path whether a pattern means this very entry.
+        A function of a name and a path that returns whether a pattern matches the entry itself.
     """
     matches = []
     for wanted in (False, True):

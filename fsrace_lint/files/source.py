@@ -1,4 +1,4 @@
-"""Read files, and turn the parser's byte columns into character columns."""
+"""Read source files, and convert byte columns of the parser to character columns."""
 
 from __future__ import annotations
 
@@ -18,16 +18,22 @@ from fsrace_lint.files.spans import Span
 _BOM: Final = b"\xef\xbb\xbf"
 PathNames: TypeAlias = tuple[str, Path, str]
 LARGEST: Final = 5_000_000
-"""The most bytes of a file: the parser takes up to 500 times as much memory, and nobody writes so much."""
+"""The maximum size of a file in bytes. The parser needs up to 500 times as much memory."""
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 
 
 class Source(msgspec.Struct, frozen=True):
-    """One file as read.
+    """A source file as read.
 
-    `path` is as the user would write it (relative to the current folder if the
-    file lies below it), `file` is absolute with symbolic links left alone,
-    `relative` counts from the project root. `newline` is the most frequent one.
+    Attributes:
+        path: The path as the user would write it: relative to the current directory if the file is below it.
+        file: The absolute path. Symbolic links are not resolved.
+        relative: The path relative to the project root.
+        data: The bytes.
+        encoding: The encoding.
+        bom: Whether the file begins with a byte order mark (BOM).
+        newline: The most frequent line ending.
+        digest: The digest of the bytes.
     """
 
     path: str
@@ -41,14 +47,14 @@ class Source(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The text, without a BOM and with the newlines of the file; decoded anew each time, and not held."""
+        """The text without a BOM, with the original line endings, decoded on each access."""
         body = self.data.removeprefix(_BOM) if self.bom else self.data
-        # of other encodings some know no such answer to errors, and there are none
+        # some other encodings do not support this error handler, and do not need it
         return body.decode(self.encoding, "surrogatepass" if self.encoding == "utf-8" else "strict")
 
 
 class Unreadable(msgspec.Struct, frozen=True):
-    """A file or folder that could not be read, and why."""
+    """A file or directory that cannot be read, and the reason."""
 
     path: str
     file: Path
@@ -59,18 +65,18 @@ class Unreadable(msgspec.Struct, frozen=True):
 
 
 def split_lines(text: str) -> list[str]:
-    """Split a text where any of the three newlines ends a line."""
+    """Split a text into lines at any of the three line endings."""
     return _LINE_END.split(text) if "\r" in text else text.split("\n")
 
 
 def path_below(file: str, folder: str) -> str | None:
-    """Give the path of a file from a folder above it, with forward slashes; None if it is not below."""
+    """Return the path of a file relative to a directory, with forward slashes, or None if not below it."""
     prefix = folder if folder.endswith(os.sep) else folder + os.sep
     return file[len(prefix) :].replace(os.sep, "/") if file.startswith(prefix) else None
 
 
 def absolute_path(path: Path) -> str:
-    """Make a path absolute without following links, unless `..` stands behind one."""
+    """Return an absolute path without resolving links, unless a `..` follows a link."""
     plain = os.path.abspath(path)
     if ".." not in path.parts:
         return plain
@@ -79,7 +85,7 @@ def absolute_path(path: Path) -> str:
 
 
 def relative_path(file: str, root: str) -> str:
-    """Give the path of a file from the root, which need not be above it."""
+    """Return the path of a file relative to a root, which need not be a parent."""
     below = path_below(file, root)
     if below is not None:
         return below
@@ -90,7 +96,7 @@ def relative_path(file: str, root: str) -> str:
 
 
 def names_of(file: Path, root: Path) -> PathNames:
-    """Give the first three fields of a Source or an Unreadable."""
+    """Return the first three fields of a `Source` or an `Unreadable`."""
     absolute = absolute_path(file)
     try:
         here = path_below(absolute, os.getcwd())
@@ -100,14 +106,14 @@ def names_of(file: Path, root: Path) -> PathNames:
 
 
 def read(file: Path, root: Path) -> Source | Unreadable:
-    """Read a file; whatever goes wrong is an answer, not an exception.
+    """Read a file. Failures are returned, not raised.
 
     Args:
-        file: The file, absolute or relative to the current folder.
+        file: The file, absolute or relative to the current directory.
         root: The project root.
 
     Returns:
-        The source, or why there is none.
+        The source, or the reason why there is none.
     """
     data = read_bytes(names_of(file, root))
     return data if isinstance(data, Unreadable) else decode(data, file, root)
@@ -117,46 +123,44 @@ def read_bytes(names: PathNames) -> bytes | Unreadable:
     """Read the bytes of a file.
 
     Args:
-        names: What it is called, as `names_of` tells.
+        names: The names of the file, as returned by `names_of`.
 
     Returns:
-        The bytes, or why there are none.
+        The bytes, or the reason why there are none.
     """
     try:
         status = os.stat(names[1])
         if not stat.S_ISREG(status.st_mode):
-            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe, a socket or a device"
-            return Unreadable(*names, f"is {kind}, not a regular file")
+            kind = "a directory" if stat.S_ISDIR(status.st_mode) else "a pipe, socket, or device"
+            return Unreadable(*names, f"path is {kind}, not a regular file")
         if status.st_size > LARGEST:
             return Unreadable(*names, _too_large(status.st_size))
         return names[1].read_bytes()
     except FileNotFoundError:
-        return Unreadable(*names, "the file does not exist")
+        return Unreadable(*names, "file does not exist")
     except (OSError, ValueError) as error:
-        return Unreadable(*names, f"cannot be read: {getattr(error, 'strerror', None) or error}")
+        return Unreadable(*names, f"cannot read the file: {getattr(error, 'strerror', None) or error}")
 
 
 def _too_large(size: int) -> str:
-    return (
-        f"is not analyzed: {size / 1e6:.1f} MB are more than the {LARGEST / 1e6:.0f} MB that a file may have"
-    )
+    return f"file is {size / 1e6:.1f} MB; the limit is {LARGEST / 1e6:.0f} MB"
 
 
 def digest_of(data: bytes) -> str:
-    """Give the digest of a file with these bytes."""
+    """Return the digest of the bytes of a file."""
     return hashlib.blake2b(data, digest_size=20).hexdigest()
 
 
 def decode(data: bytes, file: Path, root: Path) -> Source | Unreadable:
-    """Make a source of bytes that an editor or another tool hands over.
+    """Create a source from bytes that an editor or another tool provides.
 
     Args:
         data: The bytes of the file.
-        file: What the file is called; it need not exist.
+        file: The path of the file, which need not exist.
         root: The project root.
 
     Returns:
-        The source, or why the bytes are not one.
+        The source, or the reason why the bytes are not valid source.
     """
     names = names_of(file, root)
     if len(data) > LARGEST:
@@ -169,12 +173,12 @@ def decode(data: bytes, file: Path, root: Path) -> Source | Unreadable:
         text.encode()
     except UnicodeDecodeError as error:
         start = error.start
-        reason = f"is not encoded as {encoding.upper()}: byte 0x{body[start : start + 1].hex()}"
+        reason = f"file is not encoded as {encoding.upper()}: byte 0x{body[start : start + 1].hex()}"
         return Unreadable(*names, reason, *_position(body[:start].decode(encoding, "replace")))
     except (LookupError, SyntaxError, ValueError) as error:
-        return Unreadable(*names, f"cannot be decoded: {' '.join(str(error).split())}")
+        return Unreadable(*names, f"cannot decode the file: {' '.join(str(error).split())}")
     if "\0" in text:
-        return Unreadable(*names, "contains a NUL character", *_position(text[: text.index("\0")]))
+        return Unreadable(*names, "file contains a NUL character", *_position(text[: text.index("\0")]))
     return Source(
         *names,
         data=data,
@@ -186,15 +190,15 @@ def decode(data: bytes, file: Path, root: Path) -> Source | Unreadable:
 
 
 def of_text(text: str, file: Path, root: Path) -> Source:
-    """Make a source of text that another tool has decoded already.
+    """Create a source from text that another tool has decoded.
 
     Args:
         text: The text, without a BOM.
-        file: What the file is called; it need not exist.
+        file: The path of the file, which need not exist.
         root: The project root.
 
     Returns:
-        The source; a comment that names an encoding no longer counts.
+        The source, encoded as UTF-8 whatever an encoding comment says.
     """
     data = text.encode("utf-8", "surrogatepass")
     return Source(
@@ -208,15 +212,15 @@ def of_text(text: str, file: Path, root: Path) -> Source:
 
 
 def of_buffer(text: str, file: Path, root: Path) -> Source | Unreadable:
-    """Make a source of text that an editor holds, with the bytes that it has once it is saved.
+    """Create a source from the text of an editor buffer, with the bytes it would have when saved.
 
     Args:
         text: The text, without a BOM.
-        file: What the file is called; it need not exist.
+        file: The path of the file, which need not exist.
         root: The project root.
 
     Returns:
-        The source, or why the text is not one.
+        The source, or the reason why the text is not valid source.
     """
     data = text.encode("utf-8", "surrogatepass")
     with contextlib.suppress(LookupError, SyntaxError, ValueError):
@@ -225,10 +229,10 @@ def of_buffer(text: str, file: Path, root: Path) -> Source | Unreadable:
 
 
 def _encoding(data: bytes) -> str:
-    """Find the encoding as PEP 263 says, with all three newlines ending a line.
+    """Return the encoding according to PEP 263, where any of the three line endings ends a line.
 
-    Only ASCII without NUL goes in, because the comment that names the encoding may be
-    written in it, and the decoder knows better where the first bad byte is.
+    Other characters than ASCII, and NUL, are replaced before the search. The decoder reports the first
+    invalid byte better.
     """
     lines = re.split(rb"\r\n?|\n", data.removeprefix(_BOM), maxsplit=2)[:2]
     plain = [re.sub(rb"[^\1-\x7f]", b"?", line) + b"\n" for line in lines]
@@ -239,7 +243,7 @@ def _encoding(data: bytes) -> str:
 
 
 def _position(before: str) -> tuple[int, int]:
-    """Give the line and column that follow a text."""
+    """Return the line and column after a text."""
     lines = split_lines(before)
     return len(lines), len(lines[-1]) + 1
 
@@ -251,7 +255,7 @@ def _newline(text: str) -> str:
 
 
 class Positioned(Protocol):
-    """A syntax node with a place: lines from 1, columns in UTF-8 bytes from 0."""
+    """A syntax node with a position: lines from 1, columns in UTF-8 bytes from 0."""
 
     lineno: int
     col_offset: int
@@ -260,20 +264,20 @@ class Positioned(Protocol):
 
 
 class Columns:
-    """Turns the parser's byte columns into 1-based character columns of one text."""
+    """Converts byte columns of the parser to 1-based character columns for one text."""
 
     __slots__ = ("_number", "_wide")
 
     def __init__(self, text: str) -> None:
-        """Remember the lines of the parsed text that hold more than ASCII."""
+        """Store the lines of the text that contain non-ASCII characters."""
         lines = () if text.isascii() else split_lines(text)
         self._wide = {n: line.encode() for n, line in enumerate(lines, 1) if not line.isascii()}
         numbers: dict[int, int] = {}
         self._number = numbers.setdefault
-        """Gives one object for equal numbers: a project has hundreds of thousands of spans."""
+        """Returns a shared object for equal numbers, because a project has very many spans."""
 
     def character(self, line: int, byte_offset: int) -> int:
-        """Give a character column.
+        """Return a character column.
 
         Args:
             line: The line, from 1.
@@ -288,13 +292,10 @@ class Columns:
         return len(data[:byte_offset].decode("utf-8", "ignore")) + 1
 
     def span(self, node: Positioned) -> Span:
-        """Give the span of a syntax node.
+        """Return the span of a syntax node.
 
         Args:
-            node: Any object with the place attributes of `ast` nodes.
-
-        Returns:
-            Its span; one without an end is empty.
+            node: An object with the position attributes of `ast` nodes. Without an end, its span is empty.
         """
         line, column, end_line, end_column = (
             node.lineno,

@@ -1,4 +1,4 @@
-"""What tells whether a file or a folder was changed, without a look into it."""
+"""Detect changes of files and directories by their status, without reading them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final
 import msgspec
 
 _CLOCK: Final = 2_000_000_000
-"""The nanoseconds that the clock of a filesystem may stand still."""
+"""The coarsest resolution of filesystem timestamps, in nanoseconds."""
 
 
 class Status(msgspec.Struct, frozen=True, array_like=True):
-    """What the system says of a file or a folder."""
+    """The status of a file or directory."""
 
     size: int
     modified: int
@@ -21,9 +21,9 @@ class Status(msgspec.Struct, frozen=True, array_like=True):
 
     @staticmethod
     def of(status: os.stat_result) -> Status:
-        """Take it out of the answer of the system."""
+        """Create a status from the result of `os.stat()`."""
         return Status(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
     def settled(self, since: int) -> bool:
-        """Tell whether a change after a time, in nanoseconds, would show in this."""
+        """Return whether a change after a time, in nanoseconds, would change this status."""
         return max(self.modified, self.changed if os.name == "posix" else 0) < since - _CLOCK

@@ -1,5 +1,5 @@
-"""Findings as plain data, and which of them are withheld.
+"""Findings as plain data, and which of them are suppressed.
 
-A finding, its fingerprint, `noqa` comments and the baseline.
-Imports neither rules nor analysis: reports and editors need no more than this.
+A finding, its fingerprint, `noqa` comments, and the baseline. This package imports neither rules nor
+analysis, because reports and editors need no more.
 """

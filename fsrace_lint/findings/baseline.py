@@ -1,4 +1,4 @@
-"""The baseline: findings that were there already, known by what they are and not by their lines."""
+"""The baseline: known findings, identified independently of their line numbers."""
 
 from __future__ import annotations
 
@@ -24,39 +24,42 @@ VERSION: Final = 1
 UNREADABLE: Final = "FSR001"
 RULE_FAILURE: Final = "FSR002"
 ABOUT_THE_TOOL: Final = frozenset({UNREADABLE, RULE_FAILURE, "FSR003"})
-"""What no baseline holds: a file that was not checked, and a comment that does nothing."""
+"""Rules that no baseline holds: about unreadable files, failing rules, and unused suppressions."""
 
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
 _Word: TypeAlias = Annotated[str, msgspec.Meta(min_length=1)]
 _Digest: TypeAlias = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{16}$")]
 
 
+_FOREIGN: Final = "not an fsrace-lint baseline; the file was not changed"
+
+
 class BaselineError(SettingsError):
-    """A baseline cannot be used; the message is for the user and names the file."""
+    """A baseline cannot be used. The message is for the user and names the file."""
 
 
 class Baseline(msgspec.Struct, frozen=True):
-    """How many findings of each key are known."""
+    """The number of known findings of each key."""
 
     counts: dict[Key, int] = {}
     read: bytes | None = None
-    """What the file held when it was read, None if it was not there."""
+    """The content of the file when it was read. None if it did not exist."""
 
     def __len__(self) -> int:
-        """Give the number of findings that it holds."""
+        """Return the number of findings in the baseline."""
         return sum(self.counts.values())
 
     def part(
         self, findings: Sequence[tuple[Finding, Key]], suppressed: Container[Finding] = ()
     ) -> tuple[list[Finding], list[Finding]]:
-        """Part findings into what is new and what is known.
+        """Split findings into new and known ones. Of equal findings, the first are known.
 
         Args:
-            findings: Findings with their keys, in the order in which they are reported.
-            suppressed: Those of them that a comment suppresses: they are neither, but count.
+            findings: Findings with their keys, in report order.
+            suppressed: Findings that a comment suppresses. They are in neither list, but they count.
 
         Returns:
-            What is new, and what is known. Of equal findings the first are known.
+            The new findings, and the known ones.
         """
         used: Counter[Key] = Counter()
         new: list[Finding] = []
@@ -72,11 +75,13 @@ NONE: Final = Baseline()
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """What a run saw of what a baseline may hold: only of this can be said that it is gone.
+    """What a run saw, which determines the baseline entries that it can remove.
 
-    `reported` counts what the run reports without a baseline, `occurring` also what only
-    the strict profile reports; equal findings before them that comments suppress count, too.
-    `files` are those that were checked.
+    Attributes:
+        reported: The keys that the run reports without a baseline. Equal findings before them count too if
+            comments suppress them.
+        occurring: The same, including findings that only the strict profile reports.
+        files: The files that were checked.
     """
 
     reported: Counter[Key]
@@ -108,16 +113,16 @@ class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def of(settings: Settings) -> Baseline:
-    """Give the baseline that the settings name, or an empty one.
+    """Return the baseline that the settings name, or an empty one.
 
     Raises:
-        BaselineError: It is not there, or is none of this project.
+        BaselineError: The file does not exist, or is not a baseline of this project.
     """
     return load(Path(settings.baseline), settings.root) if settings.baseline else NONE
 
 
 def existing(file: Path, root: Path) -> Baseline:
-    """Read a baseline as `load` does, or give an empty one where there is no file."""
+    """Read a baseline like `load`, or return an empty one if the file does not exist."""
     try:
         file.stat()
     except FileNotFoundError:
@@ -132,14 +137,11 @@ def load(file: Path, root: Path | None = None) -> Baseline:
 
     Args:
         file: The file.
-        root: The root of the project that it must be about; None for any.
-
-    Returns:
-        What it holds.
+        root: The root of the project that the baseline must belong to. None for any project.
 
     Raises:
-        BaselineError: It is not there, cannot be read, is no baseline that this version can use,
-            or is about another project.
+        BaselineError: The file does not exist, cannot be read, is not a baseline that this version supports,
+            or belongs to another project.
     """
     data = _read(file)
     document = _decoded(file, data)
@@ -148,7 +150,7 @@ def load(file: Path, root: Path | None = None) -> Baseline:
     counts: dict[Key, int] = {}
     for entry in document.findings:
         known_by = Key(entry.path, entry.code, entry.function, entry.text)
-        # A merge can leave an entry twice.
+        # A merge can duplicate an entry.
         counts[known_by] = max(entry.count, counts.get(known_by, 0))
     return Baseline(counts, data)
 
@@ -157,47 +159,45 @@ def _decoded(file: Path, data: bytes) -> _Document:
     try:
         head = msgspec.json.decode(data, type=_Head)
     except msgspec.ValidationError:
-        raise BaselineError(f"{file}: is no baseline of fsrace-lint, and is left alone") from None
+        raise BaselineError(f"{file}: {_FOREIGN}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        marks = "; it holds the marks of a merge that was not finished" if b"<<<<<<<" in data else ""
-        raise BaselineError(
-            f"{file}: is no baseline of fsrace-lint, or a damaged one: {error}{marks}"
-        ) from None
+        marks = "; the file contains unresolved merge conflicts" if b"<<<<<<<" in data else ""
+        raise BaselineError(f"{file}: not a valid fsrace-lint baseline: {error}{marks}") from None
     if head.format != FORMAT:
-        raise BaselineError(f"{file}: is no baseline of fsrace-lint, and is left alone")
+        raise BaselineError(f"{file}: {_FOREIGN}")
     if head.version != VERSION:
-        what = f"is a baseline of version {head.version}, and this fsrace-lint knows version {VERSION}"
-        raise BaselineError(f"{file}: {what}; upgrade fsrace-lint, or write the baseline anew elsewhere")
+        what = f"baseline format {head.version} is not supported (supported: {VERSION})"
+        raise BaselineError(f"{file}: {what}; upgrade fsrace-lint, or write a new baseline to another file")
     try:
         return msgspec.json.decode(data, type=_Document)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BaselineError(f"{file}: is a damaged baseline: {error}") from None
+        raise BaselineError(f"{file}: not a valid fsrace-lint baseline: {error}") from None
 
 
 def _refuse_foreign(file: Path, word: str, root: Path) -> None:
-    """Refuse a baseline whose paths count from another root."""
+    """Refuse a baseline whose paths are relative to another root."""
     expected = _root_word(file, root)
     if expected is not None and word != expected:
-        other = os.path.normpath(os.path.join(_owner(file) or "", word))  # noqa: PTH118  # may be anything
+        other = os.path.normpath(os.path.join(_owner(file) or "", word))  # noqa: PTH118  # may not be a valid path
         raise BaselineError(
-            f"{file}: is the baseline of another project: its paths count from {other}, and here from {root}"
+            f"{file}: baseline of another project: its paths are relative to {other}, not to {root}"
         )
 
 
 def _owner(file: Path) -> str | None:
-    """Give the folder of the project that a file lies in, None where there is no project."""
+    """Return the directory of the project that contains a file, or None if there is no project."""
     folder = find_root(Path(os.path.realpath(file.parent)))
     return str(folder) if any(os.path.lexists(folder / marker) for marker in ROOT_MARKERS) else None
 
 
 def _root_word(file: Path, root: Path) -> str | None:
-    """Spell a root as a baseline does, from the project that the file lies in; None where there is none."""
+    """Return a root as a baseline stores it, relative to the project that contains the file, or None."""
     owner, root = _owner(file), Path(os.path.realpath(root))
     if owner is None:
         return None
     try:
         return spelled(Path(os.path.relpath(root, owner)).as_posix())
-    except ValueError:  # Another drive.
+    except ValueError:  # A different drive.
         return spelled(root.as_posix())
 
 
@@ -205,26 +205,26 @@ def _read(file: Path) -> bytes:
     try:
         return bounded_read.read(file)
     except FileNotFoundError:
-        hint = f"`fsrace-lint check --write-baseline {file}` writes one"
-        raise BaselineError(f"{file}: there is no such baseline; {hint}") from None
+        hint = f"to create it, run `fsrace-lint check --write-baseline {file}`"
+        raise BaselineError(f"{file}: baseline not found; {hint}") from None
     except (OSError, ValueError) as error:
         raise _unreadable(file, error) from error
 
 
 def _unreadable(file: Path, error: Exception) -> BaselineError:
-    return BaselineError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}")
+    return BaselineError(f"{file}: cannot read the baseline: {getattr(error, 'strerror', None) or error}")
 
 
 def write(file: Path, baseline: Baseline, root: Path | None = None) -> None:
-    """Write a baseline, one entry a line, so that it can be read and merged.
+    """Write a baseline, one entry per line, so that people can read it and git can merge it.
 
     Args:
-        file: Where to; it must be as `baseline.read` says.
-        baseline: What it is to hold.
-        root: The root of the project that it is about; None for that of the folder it is in.
+        file: The file. Its content must still be `baseline.read`.
+        baseline: The baseline.
+        root: The root of its project. None for the project of the file's directory.
 
     Raises:
-        BaselineError: Somebody changed the file since, or it cannot be written.
+        BaselineError: Another process changed the file, or it cannot be written.
     """
     rows = ",\n".join(f"    {_row(known_by, count)}" for known_by, count in sorted(baseline.counts.items()))
     listed = f"[\n{rows}\n  ]" if rows else "[]"
@@ -233,13 +233,14 @@ def write(file: Path, baseline: Baseline, root: Path | None = None) -> None:
     head = f'  "format": {_json(FORMAT)},\n  "version": {VERSION},\n{about}'
     data = f'{{\n{head}  "findings": {listed}\n}}\n'.encode()
     if len(data) > bounded_read.LARGEST:
-        raise BaselineError(f"{file}: would be larger than a baseline may be ({bounded_read.LARGEST} bytes)")
+        size, limit = len(data) / 1e6, bounded_read.LARGEST / 1e6
+        raise BaselineError(f"{file}: the baseline would be {size:.1f} MB; the limit is {limit:.1f} MB")
     try:
         exchange(within(file), baseline.read, data)
     except ObstacleError as obstacle:
-        raise BaselineError(f"{file}: {obstacle}, so it is left alone") from None
+        raise BaselineError(f"{file}: {obstacle}; the baseline was not written") from None
     except OSError as error:
-        raise BaselineError(f"{file}: cannot be written: {error.strerror or error}") from error
+        raise BaselineError(f"{file}: cannot write the baseline: {error.strerror or error}") from error
 
 
 def _row(known_by: Key, count: int) -> str:
@@ -256,15 +257,15 @@ def _json(value: object) -> str:
 
 
 def pruned(baseline: Baseline, seen: Seen, was_checked: Callable[[Key], bool]) -> Baseline:
-    """Take out what has gone.
+    """Return a baseline without entries that no longer occur.
 
     Args:
-        baseline: What was known.
+        baseline: The baseline.
         seen: What a run saw.
-        was_checked: Tells whether the run would have seen what an entry is about.
+        was_checked: Returns whether the run would have seen the finding of an entry.
 
     Returns:
-        What still occurs, and what the run could not see.
+        The entries that still occur, and those that the run could not see.
     """
     left = {}
     for known_by, count in baseline.counts.items():
@@ -275,7 +276,7 @@ def pruned(baseline: Baseline, seen: Seen, was_checked: Callable[[Key], bool]) -
 
 
 def extended(baseline: Baseline, seen: Seen) -> Baseline:
-    """Add all that a run reports."""
+    """Return a baseline with everything that a run reports added."""
     counts = dict(baseline.counts)
     for known_by, count in seen.reported.items():
         counts[known_by] = max(count, counts.get(known_by, 0))
@@ -283,6 +284,6 @@ def extended(baseline: Baseline, seen: Seen) -> Baseline:
 
 
 def gone(before: Baseline, after: Baseline) -> Baseline:
-    """Give what one baseline holds beyond another."""
+    """Return the entries of one baseline that are not in another."""
     less = {known_by: count - after.counts.get(known_by, 0) for known_by, count in before.counts.items()}
     return Baseline({known_by: count for known_by, count in less.items() if count > 0})

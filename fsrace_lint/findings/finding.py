@@ -1,4 +1,4 @@
-"""What a rule says: frozen data, and never a syntax node."""
+"""A finding, as immutable data without syntax nodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fsrace_lint.files.spans import Place, Span
 
 
 class Severity(enum.Enum):
-    """How bad it is when the schedule of the witness happens."""
+    """How severe the consequence is if the failing interleaving occurs."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -18,10 +18,11 @@ class Severity(enum.Enum):
 
 
 class Applicability(enum.Enum):
-    """What may be done with a fix.
+    """How a fix may be applied.
 
-    SAFE behaves the same for one process and touches no control flow between
-    ranks; UNSAFE needs `--unsafe-fixes` and a reader; SKETCH is shown, never written.
+    * `SAFE` fixes do not change the behavior of a single process, nor the control flow between ranks.
+    * `UNSAFE` fixes need review and `--unsafe-fixes`.
+    * `SKETCH` fixes are manual: they are shown and never applied.
     """
 
     SAFE = "safe"
@@ -30,14 +31,18 @@ class Applicability(enum.Enum):
 
 
 class Fix(msgspec.Struct, frozen=True):
-    """An intended change as data.
+    """An intended change, as data.
 
-    `span` is the call to change. `check` is the test that the change is about as
-    well: the existence test that it makes needless or moves, or the rank test behind
-    which it adds a barrier. `recipe` names the module of the fixes room that turns this
-    into new source text, or refuses; `otherwise` the one that is tried then. `path` is
-    the path that the call is about, as the source spells it, and `api` what is called, by its
-    name in the catalog; both are empty where that is not known.
+    Attributes:
+        recipe: The module of `fsrace_lint.fixes.recipes` that rewrites the source, or refuses.
+        span: The call to change.
+        applicability: How the fix may be applied.
+        description: What the fix does.
+        check: The check that the fix also affects. It is an existence check to remove or move, or the rank
+            check after which a barrier is added.
+        otherwise: The recipe to try if `recipe` refuses. Empty if there is none.
+        path: The path argument as in the source. Empty if not known.
+        api: The called API by its name in the library models. Empty if not known.
     """
 
     recipe: str
@@ -51,9 +56,11 @@ class Fix(msgspec.Struct, frozen=True):
 
 
 class Idiom(msgspec.Struct, frozen=True):
-    """How a file would spell, at one call, what a fix may have to add there; the nearest spelling first.
+    """The spellings of a rank check and a barrier that fit a call in a file, best first.
 
-    `tests` pick the first process of the job, `barriers` make all processes wait for each other.
+    Attributes:
+        tests: Conditions that are true on the main process only.
+        barriers: Calls in which all processes wait for each other.
     """
 
     tests: tuple[str, ...] = ()
@@ -61,7 +68,7 @@ class Idiom(msgspec.Struct, frozen=True):
 
 
 class WitnessStep(msgspec.Struct, frozen=True):
-    """One thing that one process does in a witness."""
+    """One step of one process in a failing interleaving."""
 
     process: int
     action: str
@@ -69,26 +76,47 @@ class WitnessStep(msgspec.Struct, frozen=True):
 
 
 class Witness(msgspec.Struct, frozen=True):
-    """The interleaving that goes wrong, in the order of time, and how it ends."""
+    """A failing interleaving: its steps in order, and the outcome."""
 
     steps: tuple[WitnessStep, ...]
     outcome: str
 
 
+class Role(enum.Enum):
+    """The role of a related place.
+
+    `PLACE` takes part in the race. `CALL` is in the call chain to the finding, nearest first. `REASON` is
+    evidence that multiple processes run it.
+    """
+
+    PLACE = "place"
+    CALL = "call"
+    REASON = "reason"
+
+
 class Related(msgspec.Struct, frozen=True):
-    """Another place that belongs to the finding, and what it has to do with it."""
+    """A place related to a finding, with a message and a role."""
 
     place: Place
     message: str
+    role: Role = Role.PLACE
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One hazard at one place.
+    """A hazard at a place.
 
-    `function` is the qualified name of the function it stands in (`<module>`
-    for module code). `evidence` is how sure it is that several processes run
-    the place: `evident`, `plausible` or `none`. `strict` marks a finding that
-    only the strict profile reports.
+    Attributes:
+        code: The code of the rule.
+        name: The name of the rule.
+        message: One sentence without a period.
+        place: The place.
+        function: The qualified name of the enclosing function. `<module>` for module code.
+        severity: The severity.
+        evidence: How certain it is that multiple processes run the place: `evident`, `plausible`, or `none`.
+        strict: Whether only the strict profile reports it.
+        related: Related places.
+        witness: The failing interleaving.
+        fix: The fix.
     """
 
     code: str
@@ -104,14 +132,17 @@ class Finding(msgspec.Struct, frozen=True):
     fix: Fix | None = None
 
     def sort_key(self) -> tuple[str, int, int, str]:
-        """Give the one order in which findings are reported."""
+        """Return the key that defines the report order."""
         return (self.place.path, self.place.span.line, self.place.span.column, self.code)
 
 
 class Suppression(msgspec.Struct, frozen=True):
-    """A finding that is not reported.
+    """A finding that is suppressed.
 
-    `by` is what keeps it back: `comment` or `baseline`; `reason` is what the comment says.
+    Attributes:
+        finding: The finding.
+        by: What suppresses it: `comment` or `baseline`.
+        reason: The reason in the comment.
     """
 
     finding: Finding
@@ -119,17 +150,23 @@ class Suppression(msgspec.Struct, frozen=True):
     reason: str = ""
 
     def sort_key(self) -> tuple[str, int, int, str]:
-        """Give the one order in which they are listed."""
+        """Return the key that defines the report order."""
         return self.finding.sort_key()
 
 
 class Silenced(msgspec.Struct, frozen=True):
-    """A filesystem act that was looked at and is no finding.
+    """A filesystem operation that was analyzed and not reported.
 
-    `operation` is what it does, `call` how the source spells it. `reason` is one
-    of `tolerant`, `synchronized`, `exclusive`, `guard`, `private`, `lock`,
-    `handled`, `first`, `preceded`, `callers`, `unproven`, `unknown`, `unexposed`, `strict`,
-    `suppressed` and `baseline`; `message` says it in words, `cause` where it stands.
+    Attributes:
+        place: The place.
+        function: The qualified name of the enclosing function.
+        operation: The kind of operation.
+        call: The call as in the source.
+        reason: One of `tolerant`, `synchronized`, `exclusive`, `guard`, `private`, `lock`, `handled`,
+            `first`, `preceded`, `callers`, `unproven`, `unknown`, `unexposed`, `strict`, `suppressed`, and
+            `baseline`.
+        message: The reason in words.
+        cause: The place of the reason.
     """
 
     place: Place
@@ -141,5 +178,5 @@ class Silenced(msgspec.Struct, frozen=True):
     cause: Place | None = None
 
     def sort_key(self) -> tuple[str, int, int]:
-        """Give the one order in which they are listed."""
+        """Return the key that defines the report order."""
         return (self.place.path, self.place.span.line, self.place.span.column)

@@ -1,4 +1,4 @@
-"""What a finding is known by in the next run, when its lines have moved and its code is laid out anew."""
+"""Keys that identify findings across runs, even if lines move or code is reformatted."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
 class Key(NamedTuple):
-    """What a finding is known by: the rule, the file, the function, and a digest of its code.
+    """The identity of a finding: the file, the rule, the function, and a digest of its code.
 
-    Findings that are equal in all of these are told apart by counting them.
+    Findings with equal keys are distinguished by counting them.
     """
 
     path: str
@@ -35,27 +35,27 @@ class Key(NamedTuple):
 
 
 def key(finding: Finding, path: str, text: str) -> Key:
-    """Give what a finding is known by.
+    """Return the key of a finding.
 
     Args:
         finding: The finding.
-        path: Its file, counted from wherever the answer is to hold.
+        path: The path of its file, relative to the directory for which the key is to hold.
         text: The source text of its place.
 
     Returns:
-        What stays as it is when lines move, code is formatted anew and comments change.
+        A key that stays the same if lines move, code is reformatted, or comments change.
     """
     digest = hashlib.sha256(_essence(text).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return Key(spelled(path), finding.code, spelled(finding.function), digest)
 
 
 def spelled(text: str) -> str:
-    """Spell out the undecodable bytes of a name, for which UTF-8 has no code."""
+    """Return a name with its undecodable bytes as backslash escapes."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _essence(text: str) -> str:
-    """Take away what a formatter may change; strings keep all but the kind of their quotes."""
+    """Remove what a formatter may change. Strings change only in the kind of their quotes."""
     tokens = [_token(found) for found in _TOKEN.finditer(text) if found["layout"] is None]
     pairs = itertools.pairwise((*tokens, ")"))
     kept = (one for one, after in pairs if one != "," or after not in ")]}")
@@ -67,7 +67,7 @@ def _token(found: re.Match[str]) -> str:
         word = found[0]
         # A formatter may change the case of a number.
         return word.lower() if word[0].isdigit() else word
-    import json  # noqa: PLC0415  # for a run with findings
+    import json  # noqa: PLC0415  # needed only for findings
 
     prefix, string = found["prefix"].lower().replace("u", ""), found["string"]
     if "\\" not in string:

@@ -1,4 +1,4 @@
-"""The text of `noqa` comments: read as flake8 reads it, and changed code by code."""
+"""Read `noqa` comments as flake8 reads them, and edit their codes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _CODES: Final = r"(?::\s?(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+)?)+))?"
 _NOQA: Final = re.compile(rf"# noqa{_CODES}", re.IGNORECASE)
 _FILE_NOQA: Final = re.compile(rf"# flake8[:=]\s*noqa{_CODES}", re.IGNORECASE)
 _CODE: Final = re.compile(r"[^,\s]+")
-# What may follow the codes that flake8 reads: names of rules, each behind a comma, and more codes.
+# What may follow the codes that flake8 reads: rule names, each after a comma, and more codes.
 _FIRST: Final = re.compile(r":\s?")
 _WORD: Final = re.compile(r"[A-Z][A-Z0-9-]*(?=[,\s]|$)", re.IGNORECASE)
 _IS_CODE: Final = re.compile(r"[A-Z]+[0-9]+", re.IGNORECASE)
 _SEPARATOR: Final = re.compile(r"[,\s]*")
 _TOOLS: Final = r"(?:type|noqa|pragma|pylint|pyright|mypy|nosec|fmt|isort|ruff|flake8|yapf|fsrace)\b"
-# What speaks to another tool is not a reason, with `#` before it or a colon behind it.
+# Text for another tool is not a reason, whether it follows `#` or precedes a colon.
 _NEXT_COMMENT: Final = re.compile(rf"\s+#(?=\s)|\s*#(?=\s*{_TOOLS})|\s+(?={_TOOLS}\s*:)|\s*$", re.IGNORECASE)
-_MARKS: Final = " \t-–—:,;#"  # noqa: RUF001  # dashes of all lengths
+_MARKS: Final = " \t-–—:,;#"  # noqa: RUF001  # dashes of any length
 _PRAGMA: Final = re.compile(_TOOLS, re.IGNORECASE)
 _STARTS: Final = {getattr(tokenize, name, -1) for name in ("FSTRING_START", "TSTRING_START")}
 _ENDS: Final = {getattr(tokenize, name, -1) for name in ("FSTRING_END", "TSTRING_END")}
@@ -33,7 +33,7 @@ _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$")
 
 
 class Item(msgspec.Struct, frozen=True):
-    """One code or name in a `noqa`: as it is spelled, the code it means, its place in the comment."""
+    """A code or name in a `noqa` comment: its text, the code that it means, and its position."""
 
     text: str
     code: str
@@ -42,7 +42,7 @@ class Item(msgspec.Struct, frozen=True):
 
 
 class Noqa(msgspec.Struct, frozen=True):
-    """One `noqa` of a comment, with its reason from `start` to `end`; without items it is for everything."""
+    """A `noqa` in a comment, which ends at `end` with its reason. Without items, it applies to all codes."""
 
     items: tuple[Item, ...]
     reason: str
@@ -51,10 +51,10 @@ class Noqa(msgspec.Struct, frozen=True):
 
 
 class Chunk(msgspec.Struct, frozen=True):
-    """Lines that share a comment behind the last of them, and that comment where there is one.
+    """Lines that share the comment at the end of the last line.
 
-    As in flake8 these are the lines of the tokens since the last newline, of whatever
-    kind: more than one only behind long strings and backslashes. `column` counts from 0.
+    As in flake8, these are the lines of the tokens since the last newline token. Only multi-line strings and
+    backslashes make more than one line. `column` counts from 0.
     """
 
     first: int
@@ -65,13 +65,13 @@ class Chunk(msgspec.Struct, frozen=True):
 
 
 def chunks(text: str) -> list[Chunk]:
-    """Take a text apart.
+    """Split a text into chunks.
 
     Args:
         text: Python source.
 
     Returns:
-        Its chunks from the top; none where it cannot be taken apart.
+        The chunks in order. Empty if the text cannot be tokenized.
     """
     try:
         return list(_chunks(text))
@@ -100,12 +100,12 @@ def _chunks(text: str) -> Iterator[Chunk]:
 
 
 def lines_of(text: str) -> list[str]:
-    """Give the lines of a text, without their ends; a line behind the last end does not count."""
+    """Return the lines of a text without their line endings. There is no empty line after the last ending."""
     return [line.rstrip("\r\n") for line in _LINE.findall(text)]
 
 
 def same_code(before: str, after: str) -> bool:
-    """Tell whether two texts differ in nothing but comments and empty lines."""
+    """Return whether two texts differ only in comments and empty lines."""
 
     def code(text: str) -> list[tuple[int, str]]:
         return [(token.type, token.string) for token in _tokens(text) if token.type not in _LAYOUT]
@@ -117,14 +117,11 @@ def same_code(before: str, after: str) -> bool:
 
 
 def read(comment: str, names: Mapping[str, str]) -> list[Noqa]:
-    """Give every `noqa` of a comment; only the first counts for its line.
+    """Return every `noqa` in a comment. Only the first applies to its line.
 
     Args:
         comment: The comment.
-        names: The code of every rule by its name.
-
-    Returns:
-        What each is for, in their order.
+        names: The code of every rule, by name.
     """
     matches = list(_NOQA.finditer(comment))
     ends = [*(match.start() for match in matches[1:]), len(comment)]
@@ -132,7 +129,7 @@ def read(comment: str, names: Mapping[str, str]) -> list[Noqa]:
 
 
 def read_for_file(comment: str, names: Mapping[str, str]) -> Noqa | None:
-    """Give what a comment says for its whole file, if it stands on a line of its own."""
+    """Return the `flake8: noqa` of a comment, which applies to its file if it is on a line of its own."""
     match = _FILE_NOQA.match(comment)
     return None if match is None else _noqa(comment, match, len(comment), names)
 
@@ -169,7 +166,7 @@ def _noqa(comment: str, match: re.Match[str], end: int, names: Mapping[str, str]
 
 
 def _reason(comment: str, said: int, stop: int, end: int) -> str:
-    """Give the words behind the codes, or else those of a comment that follows and is none for a tool."""
+    """Return the words after the codes, or those of a following comment that is not for a tool."""
     words = comment[said:stop].strip(_MARKS)
     if words:
         return words
@@ -178,15 +175,15 @@ def _reason(comment: str, said: int, stop: int, end: int) -> str:
 
 
 def without(comment: str, places: Collection[int], names: Mapping[str, str]) -> str:
-    """Take codes out of a comment; a `noqa` in which none is left goes, with its reason.
+    """Remove codes from a comment. A `noqa` without remaining codes is removed with its reason.
 
     Args:
         comment: The comment.
-        places: Where in it they begin.
-        names: The code of every rule by its name.
+        places: The start positions of the codes in the comment.
+        names: The code of every rule, by name.
 
     Returns:
-        What is left: nothing but white space where that is all.
+        The rest of the comment. Only white space if nothing else remains.
     """
     whole = read_for_file(comment, names)
     for found in reversed([*([] if whole is None else [whole]), *read(comment, names)]):
@@ -205,13 +202,13 @@ def without(comment: str, places: Collection[int], names: Mapping[str, str]) -> 
 
 
 def _commented(rest: str) -> str:
-    """Give what follows a `noqa` as a comment of its own."""
+    """Return the text after a `noqa` as a comment of its own."""
     bare = rest.lstrip()
     return rest if not bare or bare.startswith("#") else f"{rest[: len(rest) - len(bare)]}# {bare}"
 
 
 def _joined(comment: str, items: Sequence[Item], kept: Sequence[Item]) -> str:
-    """Spell the items that stay, each with the separator that stood before it."""
+    """Join the remaining items, each with its original separator before it."""
     text = kept[0].text
     for item in kept[1:]:
         before = items[items.index(item) - 1]
@@ -220,16 +217,13 @@ def _joined(comment: str, items: Sequence[Item], kept: Sequence[Item]) -> str:
 
 
 def with_codes(comment: str, codes: Sequence[str], reason: str, names: Mapping[str, str]) -> str:
-    """Add codes to a comment: to its first `noqa`, or as a new one behind it.
+    """Add codes to a comment: to its first `noqa`, or as a new `noqa` at the end.
 
     Args:
-        comment: The comment; empty where there is none.
+        comment: The comment. Empty if there is none.
         codes: The codes.
-        reason: Why; may be empty.
-        names: The code of every rule by its name.
-
-    Returns:
-        The comment with the codes.
+        reason: The reason. May be empty.
+        names: The code of every rule, by name.
     """
     found = read(comment, names)
     if not found or not found[0].items:
@@ -247,16 +241,15 @@ def with_codes(comment: str, codes: Sequence[str], reason: str, names: Mapping[s
 
 
 def changed(text: str, comments: Mapping[int, tuple[int, str]]) -> str:
-    """Put other comments into a text.
+    """Replace comments in a text.
 
     Args:
         text: Python source.
-        comments: By line: the column of the comment, from 0, and what it is to be. Nothing
-            but white space takes it out, and its line with it where nothing else stands there;
-            a column of -1 puts one behind the code of a line that has none.
+        comments: The column (from 0) and the new comment for each line. A comment of white space removes the
+            old one, and the line if it has nothing else. Column -1 adds a comment to a line that has none.
 
     Returns:
-        The text with these; all other lines keep every character.
+        The changed text. All other lines are unchanged.
     """
     lines = _LINE.findall(text)
     for row, (column, comment) in comments.items():

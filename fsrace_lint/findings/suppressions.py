@@ -1,4 +1,4 @@
-"""`# noqa` comments: what they suppress, and which of them suppress nothing."""
+"""Apply `# noqa` comments, and find those that suppress nothing."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ CODE: Final = "FSR003"
 NAME: Final = "unused-suppression"
 _FAMILY: Final = "FSR"
 RECIPE: Final = "drop-noqa"
-"""The recipe of the fix that takes a code out of a comment."""
+"""The recipe of the fix that removes a code from a comment."""
 
 
 class Suppressed(msgspec.Struct, frozen=True):
-    """What came of the findings of one file; the order within each is that of the findings.
+    """The findings of one file after applying comments, each group in the original order.
 
-    `unused` holds a finding FSR003 for each of our codes in a comment that
-    suppresses nothing. `reasons` has what the comments say, for each of the suppressed.
+    Attributes:
+        kept: The findings that no comment suppresses.
+        suppressed: The findings that a comment suppresses.
+        unused: A finding FSR003 for each of our codes in a comment that suppresses nothing.
+        reasons: The reason in the comment, for each suppressed finding.
     """
 
     kept: tuple[Finding, ...]
@@ -38,7 +41,7 @@ class Suppressed(msgspec.Struct, frozen=True):
 
 
 class _Directive(NamedTuple):
-    """One `noqa`: the lines it is for (None: the file), where its comment stands, and what it says."""
+    """A `noqa`: the lines it applies to (None for the file), the position of its comment, and its content."""
 
     lines: range | None
     row: int
@@ -47,18 +50,18 @@ class _Directive(NamedTuple):
     said: Noqa
 
     def covers(self, finding: Finding, items: Sequence[Item]) -> bool:
-        """Tell whether a finding stands on these lines and has one of these codes; none mean all."""
+        """Return whether a finding is on these lines and has one of these codes. No codes mean all."""
         if self.lines is not None and finding.place.span.line not in self.lines:
             return False
         return not items or any(finding.code.startswith(item.code) for item in items)
 
     def span(self, item: Item) -> Span:
-        """Give the place of a code in the file."""
+        """Return the span of a code in the file."""
         return Span(self.row, self.column + item.start + 1, self.row, self.column + item.end + 1)
 
 
 def may_suppress(data: bytes) -> bool:
-    """Tell whether a comment in a file with these bytes may suppress something."""
+    """Return whether a comment in a file with these bytes may suppress a finding."""
     return b"noqa" in data.lower()
 
 
@@ -68,22 +71,21 @@ def apply(
     active: Callable[[str], bool],
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> Suppressed:
-    """Take out the findings that a comment suppresses.
+    """Separate the findings that a comment suppresses.
 
-    The comments mean what they mean to flake8: `# noqa` stands on the reported
-    line, or behind the string or the backslashes that the line belongs to;
-    `# flake8: noqa` stands on a line of its own. Text in strings never counts.
+    Comments mean the same as for flake8. `# noqa` is on the reported line, or after the multi-line string or
+    backslashes that contain the line. `# flake8: noqa` is on a line of its own. Text in strings does not
+    count.
 
     Args:
         source: The file.
-        findings: Its findings.
-        active: Tells whether a code is on in this run. It is asked for what a
-            comment names, so also for prefixes like `FSR1` and for codes that no
-            rule has, and for FSR003 itself.
-        names: The code of every rule by its name, which comments may say instead.
+        findings: The findings of the file.
+        active: Returns whether a code is enabled in this run. It is called with the codes in comments,
+            including prefixes like `FSR1` and unknown codes, and with FSR003.
+        names: The code of every rule, by name. Comments may use names.
 
     Returns:
-        The findings that stay and those that do not, and the unused suppressions.
+        The findings to keep, the suppressed findings, and the unused suppressions.
     """
     lowered = source.data.lower()
     if b"noqa" not in lowered or not (findings or _names_ours(lowered, names)):
@@ -110,16 +112,16 @@ def apply(
 
 
 def _names_ours(data: bytes, names: Mapping[str, str]) -> bool:
-    """Tell whether a file may name one of our rules."""
+    """Return whether a file may name one of our rules."""
     return _FAMILY.lower().encode() in data or any(name.encode() in data for name in names)
 
 
 def is_for_us(line: str, names: Mapping[str, str], codes: Collection[str]) -> bool:
-    """Tell whether a line may hold a comment about findings of these codes, or one that names a rule of ours.
+    """Return whether a line may contain a comment for findings of these codes, or for our rules.
 
-    To find the comments of a file takes long; so whatever follows a number sign is read as if it were one.
+    Tokenizing a file is slow, so any text after a number sign is treated as a comment.
     """
-    from fsrace_lint.findings import noqa  # noqa: PLC0415  # most runs meet no such comment
+    from fsrace_lint.findings import noqa  # noqa: PLC0415  # most runs find no such comment
 
     wholes = (noqa.read_for_file(line[start:], names) for start, sign in enumerate(line) if sign == "#")
     found = (*noqa.read(line, names), *(whole for whole in wholes if whole is not None))
@@ -133,8 +135,8 @@ def is_for_us(line: str, names: Mapping[str, str], codes: Collection[str]) -> bo
 
 
 def _directives(text: str, names: Mapping[str, str]) -> Iterator[_Directive]:
-    """Read the comments of a text; a text that cannot be taken apart has none."""
-    from fsrace_lint.findings import noqa  # noqa: PLC0415  # most runs meet no such comment
+    """Yield the directives in the comments of a text. A text that cannot be tokenized has none."""
+    from fsrace_lint.findings import noqa  # noqa: PLC0415  # most runs find no such comment
 
     lines = noqa.lines_of(text)
     for chunk in noqa.chunks(text):
@@ -152,7 +154,7 @@ def _unused(
     path: str, directives: Sequence[_Directive], suppressed: Sequence[Finding], active: Callable[[str], bool]
 ) -> Iterator[Finding]:
     for directive in directives:
-        where = "in this file" if directive.lines is None else "here"
+        where = "in this file" if directive.lines is None else "on this line"
         row, column = directive.row, directive.column + 1
         comment = Span(row, column, row, column + len(directive.comment))
         for item in directive.said.items:
@@ -162,10 +164,10 @@ def _unused(
                 yield Finding(
                     code=CODE,
                     name=NAME,
-                    message=f"`noqa: {item.text}` suppresses nothing {where}",
+                    message=f"unused `noqa: {item.text}`: it suppresses no finding {where}",
                     place=Place(path, directive.span(item)),
                     function="<module>",
                     severity=Severity.WARNING,
                     evidence="evident",
-                    fix=Fix(RECIPE, comment, Applicability.SAFE, f"take {item.text} out of the comment"),
+                    fix=Fix(RECIPE, comment, Applicability.SAFE, f"remove `{item.text}` from the comment"),
                 )

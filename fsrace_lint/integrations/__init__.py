@@ -1,4 +1,4 @@
-"""What other programs use: the language server, and the helpers copied into a project.
+"""Integrations with other programs: the language server, and the helpers copied into a project.
 
-Each drives the pipeline as the command line does.
+Each uses the pipeline as the command line does.
 """

@@ -1,4 +1,4 @@
-"""Copies of the helpers in other projects: written, and told from what somebody made of them."""
+"""Copies of the helpers in other projects: creates them, and detects changes by other authors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fsrace_lint.files import bounded_read
 from fsrace_lint.files.atomic_write import exchange, within
 
 NAME: Final = "fs_safe.py"
-"""What a copy is called in a folder."""
+"""The file name of a copy in a directory."""
 
 _HEADER: Final = re.compile(
     rb"# Written by fsrace-lint (\S+) vendor, sha256:([0-9a-f]{64})\. Do not edit it\.\r?\n"
@@ -21,31 +21,31 @@ _HEADER: Final = re.compile(
 
 
 class Copy(enum.Enum):
-    """What there is at the place of a copy."""
+    """The state of the file at the path of a copy."""
 
-    MISSING = "is not there"
-    CURRENT = "is the copy of this version"
-    OLD = "is the copy of another version"
-    CHANGED = "was changed after it was written; --force writes it again"
-    FOREIGN = "is no copy of the helpers; --force replaces it"
+    MISSING = "does not exist"
+    CURRENT = "is up to date"
+    OLD = "was written by another version of fsrace-lint"
+    CHANGED = "was changed after `fsrace-lint vendor` wrote it; use --force to overwrite it"
+    FOREIGN = "is not a copy of the helpers; use --force to overwrite it"
 
     @property
     def is_ours(self) -> bool:
-        """Whether nothing is lost where it is written again."""
+        """Whether the file can be overwritten without losing changes of other authors."""
         return self in {Copy.MISSING, Copy.CURRENT, Copy.OLD}
 
 
 def look(file: Path) -> Copy:
-    """Tell what stands at the place of a copy.
+    """Return the state of the file at the path of a copy.
 
     Args:
-        file: The place.
+        file: The path.
 
     Returns:
-        What there is.
+        The state.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: The file cannot be read.
     """
     return _told(_read(file))
 
@@ -63,7 +63,7 @@ def _told(data: bytes | None) -> Copy:
     header = _HEADER.match(data)
     if header is None:
         return Copy.FOREIGN
-    # A checkout may have given it other line endings.
+    # A checkout may have changed the line endings.
     body = data[header.end() :].replace(b"\r\n", b"\n")
     if hashlib.sha256(body).hexdigest().encode() != header[2]:
         return Copy.CHANGED
@@ -71,17 +71,18 @@ def _told(data: bytes | None) -> Copy:
 
 
 def write(file: Path, *, force: bool = False) -> Copy:
-    """Write a copy, with its version and its digest above it, if nothing of somebody else is lost by it.
+    """Write a copy with a header that contains its version and digest, unless this would lose changes.
 
     Args:
-        file: The place; its folder must be there.
-        force: Whether to write it whatever is there.
+        file: The path; its directory must exist.
+        force: Whether to overwrite any file.
 
     Returns:
-        What was there: where it is the copy of this version, or not ours and not forced, nothing is written.
+        The previous state. Nothing is written if the copy is up to date, or if the file is not ours and
+        `force` is false.
 
     Raises:
-        OSError: It cannot be read or written, or was changed in the meantime; what was there still is.
+        OSError: The file cannot be read or written, or another process changed it; the previous file remains.
     """
     before = _read(file)
     copy = _told(before)

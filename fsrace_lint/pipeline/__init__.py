@@ -1,4 +1,4 @@
-"""The order of a run: find, read, extract, link, query, suppress, and repair if asked.
+"""The stages of a run: find, read, extract, link, query, suppress, and, on request, fix.
 
-The one package that knows all stages; `check` is where a run begins.
+This is the only package that knows all stages. A run begins in `check`.
 """

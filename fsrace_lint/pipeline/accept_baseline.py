@@ -1,4 +1,4 @@
-"""Compare a baseline with what a run saw."""
+"""Compare a baseline with the findings of a run."""
 
 from __future__ import annotations
 
@@ -16,18 +16,15 @@ if TYPE_CHECKING:
 
 
 def pruned(run: Run, checked: Checked, known: Baseline) -> Baseline:
-    """Take out of a baseline what has gone.
+    """Return a baseline without the entries that no longer match.
 
-    What the run could not see stays: files that it did not check, rules that were off,
-    and what only the strict profile reports.
+    Entries that the run could not see stay: those of files that it did not check, of rules that were off, and
+    of findings that only the strict profile reports.
 
     Args:
         run: The run that was checked.
-        checked: Its result.
+        checked: The result of the run.
         known: The baseline.
-
-    Returns:
-        What is left of it.
     """
     others = frozenset(map(spelled, (*run.files, *run.links))) - checked.seen.files
 
@@ -40,13 +37,13 @@ def pruned(run: Run, checked: Checked, known: Baseline) -> Baseline:
 
 
 def accepted(run: Run, checked: Checked, known: Baseline) -> Baseline:
-    """Give the baseline that holds all that a run reports, and of the old one what the run could not see."""
+    """Return a baseline of everything that a run reports, plus the old entries that the run could not see."""
     return baseline.extended(pruned(run, checked, known), checked.seen)
 
 
 def _is_missing(run: Run, relative: str) -> bool:
-    """Tell whether a file has gone from below what was named."""
+    """Return whether a file below a path that the user named no longer exists."""
     file = os.path.normpath(run.settings.root / relative)
     named = any(file == name or path_below(file, name) is not None for name in run.named)
-    # A backslash may stand for a byte that does not decode.
+    # A backslash may be the escape of a byte that does not decode.
     return named and "\\" not in relative and not os.path.lexists(file)

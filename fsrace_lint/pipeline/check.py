@@ -1,4 +1,4 @@
-"""Check what a user named: each project with its cache, or as a process has kept it."""
+"""Check the paths that a user named, project by project, with a cache or in the daemon."""
 
 from __future__ import annotations
 
@@ -34,28 +34,28 @@ def check(
     streaming: bool = False,
     warm: WarmProjects | None = None,
 ) -> list[tuple[Run, Checked]]:
-    """Check files and folders.
+    """Check files and directories.
 
     Args:
-        paths: What the user named; each belongs to the project it lies in.
-        load_settings: Gives the settings for a path.
-        force_exclude: Whether the exclusions hold for what is named too.
-        silenced: Whether to list the sites that are no findings too.
-        suppressed: Whether to list what comments suppress and the baseline holds too.
+        paths: The paths that the user named. Each belongs to the project that contains it.
+        load_settings: Returns the settings for a path.
+        force_exclude: Whether exclusions also apply to `paths`.
+        silenced: Whether to also list operations that were analyzed and not reported.
+        suppressed: Whether to also list findings that comments or the baseline suppress.
         counted: Whether to count what linking could not resolve.
-        cache: What may be taken from the cache of a project, and left there.
-        observer: Is told how far it is.
-        jobs: The most processes to use.
-        streaming: Whether sources may be forgotten once they are taken apart: for a run that only reports.
-        warm: The projects that this process keeps, and does not read anew; then no cache is used.
+        cache: What to read from and write to the cache of each project.
+        observer: Receives the progress.
+        jobs: The maximum number of processes.
+        streaming: Whether a run may drop each source after extraction, because it only reports findings.
+        warm: The projects that this process keeps in memory. If given, no cache is used.
 
     Returns:
-        The run and its result for each project, in the order in which they were named.
+        The run and the result of each project, in the order in which the projects were named.
 
     Raises:
         BaselineError: The settings name a baseline that cannot be used.
-        NotWarmError: A project is not among those that are kept, or too much is asked of it.
-        ChangedError: A file of such a project was changed meanwhile.
+        NotWarmError: A project is not in `warm`, or too many files are requested.
+        ChangedError: A file of such a project changed during the run.
     """
     projects: dict[Settings, list[Path]] = {}
     for path in paths:
@@ -69,12 +69,12 @@ def check(
         whole = top in map(source.absolute_path, named)
 
         def judged(run: Run) -> tuple[Run, Checked]:
-            run.named = tuple(map(source.absolute_path, named))  # noqa: B023  # called at once
+            run.named = tuple(map(source.absolute_path, named))  # noqa: B023  # called immediately
             return run, run.check(silenced=silenced, suppressed=suppressed, counted=counted)
 
         def checked(memory: ProjectCache | None, *, streaming: bool) -> tuple[Run, Checked]:
-            how: dict[str, Any] = {"memory": memory, "whole": whole, "jobs": jobs, "streaming": streaming}  # noqa: B023  # called at once
-            run, result = judged(Run(settings, found, observer, **how))  # noqa: B023  # called at once
+            how: dict[str, Any] = {"memory": memory, "whole": whole, "jobs": jobs, "streaming": streaming}  # noqa: B023  # called immediately
+            run, result = judged(Run(settings, found, observer, **how))  # noqa: B023  # called immediately
             if memory is not None:
                 keep(memory, run, observer)
             return run, result
@@ -94,40 +94,40 @@ def with_cache_fallback(
     *,
     streaming: bool = False,
 ) -> tuple[Run, Checked]:
-    """Check a project with its cache, and without it where that cannot be.
+    """Check a project with its cache, or without if there is no cache or a file changes during the run.
 
     Args:
-        checked: Checks the project with a cache, or without, streaming or not; it keeps what is new.
+        checked: Checks the project with or without a cache, and streaming or not. It also saves new results.
         settings: The settings of the project.
-        wanted: What is wanted of the cache.
-        observer: Is told what was in the way.
-        streaming: Whether sources may be forgotten meanwhile.
+        wanted: What to read from and write to the cache.
+        observer: Receives a note if the cache is ignored or all files are read again.
+        streaming: Whether the run may drop sources.
 
     Returns:
-        What `checked` gives.
+        The result of `checked`.
     """
     memory = ProjectCache.of(settings, wanted)
     if memory is not None and memory.packed.is_foreign:
-        observer.note(f"cache: {memory.folder} is damaged or has the seal of somebody else, and is not used")
+        observer.note(f"cache: ignoring {memory.folder}: it is damaged or was signed with another key")
     if memory is not None or streaming:
         try:
             return _held(*checked(memory, streaming=streaming), streaming=streaming)
         except ChangedError as error:
-            observer.note(f"{'' if memory is None else 'cache: '}{error}; everything is read again")
+            observer.note(f"{'' if memory is None else 'cache: '}{error}; reading all files again")
     return _held(*checked(None, streaming=False), streaming=False)
 
 
 def _held(run: Run, result: Checked, *, streaming: bool) -> tuple[Run, Checked]:
-    """Read what was not needed yet, for one that works on with the sources of a run."""
+    """Load the remaining sources, unless the run streams, because callers may use them."""
     if not streaming:
         run.load_sources()
     return run, result
 
 
 def keep(memory: ProjectCache, run: Run, observer: Observer) -> None:
-    """Write down what a run has found out; what is in the way is told, and does no harm."""
+    """Save the results of a run in the cache. A failure is only noted."""
     try:
         with observer.phase("cache"):
             memory.save(run.settings.root, run.files.values(), run.verdicts)
     except OSError as error:
-        observer.note(f"cache: {memory.folder} is not written: {error.strerror or error}")
+        observer.note(f"cache: {memory.folder} was not written: {error.strerror or error}")

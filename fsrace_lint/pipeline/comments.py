@@ -1,4 +1,4 @@
-"""Change `noqa` comments: put them behind what is reported, and take out what suppresses nothing."""
+"""Edit `noqa` comments: add them to reported lines, and remove codes that suppress nothing."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 def tidy(run: Run, checked: Checked, patches: Sequence[Patch]) -> list[Patch]:
-    """Take codes that suppress nothing out of the comments, also those that the patches leave without work.
+    """Remove unused codes from comments, including codes that the patches make unused.
 
     Args:
         run: The run that was checked.
-        checked: Its result.
-        patches: The repaired files; nothing is written yet.
+        checked: The result of the run.
+        patches: The fixed files. Nothing is written yet.
 
     Returns:
-        The patches with this on top, and those of further files, in the order of the files.
+        The patches with these changes on top, and patches for further files, sorted by file.
     """
     told = [finding for finding in checked.outcome.findings if finding.code == suppressions.CODE]
     by_path = {patch.path: patch for patch in patches}
@@ -63,15 +63,15 @@ def tidy(run: Run, checked: Checked, patches: Sequence[Patch]) -> list[Patch]:
 
 
 def alone(source: Source, finding: Finding) -> Source | None:
-    """Take what one finding is about out of its comment.
+    """Remove the code that one finding is about from its comment.
 
     Args:
         source: The file.
-        finding: One of a comment that suppresses nothing.
+        finding: A finding about a code that suppresses nothing.
 
     Returns:
-        The file without it, or None where that cannot be written, or where what is left would be
-        other code, or a comment that says what it does not say now.
+        The file without the code. None if that text cannot be encoded, would change the program, or would
+        make the rest of the comment suppress other codes.
     """
     without = _rewritten(source, without_comments(source, [finding]))
     if without is None or not noqa.same_code(source.text, without.text):
@@ -94,7 +94,7 @@ def _changes(patch: Patch) -> bool:
 
 
 def _repaired(source: Source, data: bytes) -> Source | None:
-    """Give a source with other bytes; None where they cannot be read."""
+    """Return a source with other bytes, or None if they cannot be decoded."""
     read = decode(data, source.file, source.file.parent)
     if not isinstance(read, Source):
         return None
@@ -102,7 +102,7 @@ def _repaired(source: Source, data: bytes) -> Source | None:
 
 
 def _rewritten(source: Source, text: str) -> Source | None:
-    """Give a source with another text; None where that cannot be written and read in its encoding."""
+    """Return a source with another text, or None if its encoding cannot represent the text."""
     try:
         read = _repaired(source, (_BOM if source.bom else b"") + text.encode(source.encoding))
     except UnicodeError:
@@ -111,7 +111,7 @@ def _rewritten(source: Source, text: str) -> Source | None:
 
 
 def without_comments(source: Source, unused: Iterable[Finding]) -> str:
-    """Give the text of a file without the `noqa` comments that suppress nothing."""
+    """Return the text of a file without the `noqa` codes that suppress nothing."""
     places: dict[int, list[int]] = {}
     for finding in unused:
         places.setdefault(finding.place.span.line, []).append(finding.place.span.column - 1)
@@ -134,31 +134,32 @@ def _is_tidied(before: JudgedFindings, after: JudgedFindings) -> bool:
 def _on_top(
     original: Source, known: Patch | None, source: Source, fixed: Sequence[Finding], *, is_good: bool
 ) -> Patch:
-    from fsrace_lint.fixes import Patch, Refusal  # noqa: PLC0415  # libcst is loaded only where something is to be fixed
+    from fsrace_lint.fixes import Patch, Refusal  # noqa: PLC0415  # libcst is loaded only if there is something to fix
 
     patch = known or Patch(original.file, original.path, original.data, original.data, (), ())
     if is_good:
         return msgspec.structs.replace(patch, after=source.data, applied=(*patch.applied, *fixed))
-    reason = "the file would not say the same without it"
+    reason = "removing the comment would change the code or its findings"
     refused = [Refusal(finding, reason) for finding in fixed]
     return msgspec.structs.replace(patch, refused=(*patch.refused, *refused))
 
 
 def add_noqa(run: Run, checked: Checked, reason: str) -> tuple[list[Patch], list[Refusal]]:
-    """Put a `noqa` behind every line that is reported; nothing is written.
+    """Add a `noqa` comment to every reported line, without writing any file.
 
-    All changed files are checked again: a file in which the comments do not suppress
-    just what they are for is left alone.
+    All changed files are checked again. A file is left unchanged unless the new comments suppress exactly the
+    intended findings.
 
     Args:
         run: The run that was checked.
-        checked: Its result.
-        reason: Why, for all of them; may be empty.
+        checked: The result of the run.
+        reason: The reason to write in all comments. May be empty.
 
     Returns:
-        A patch for each file that can take comments, and what cannot be suppressed so.
+        A patch for each file that can take comments, and a refusal for each finding that no comment can
+        suppress.
     """
-    from fsrace_lint.fixes import Patch, Refusal  # noqa: PLC0415  # libcst is loaded only where something is to be changed
+    from fsrace_lint.fixes import Patch, Refusal  # noqa: PLC0415  # libcst is loaded only if there is something to change
 
     patches: list[Patch] = []
     refused: list[Refusal] = []
@@ -172,14 +173,14 @@ def add_noqa(run: Run, checked: Checked, reason: str) -> tuple[list[Patch], list
         if changed is not None:
             drafts[relative] = changed, [finding for finding, _ in taken]
         else:
-            why = f"the comment cannot be written in the encoding of the file, {source.encoding}"
+            why = f"the encoding of the file, {source.encoding}, cannot represent the comment"
             refused += [Refusal(finding, why) for finding, _ in taken]
     after = run.with_sources(*(source for source, _ in drafts.values())) if drafts else run
     for relative, (source, findings) in drafts.items():
         old = run.files[relative].source
         obstacle = _obstacle(run.check_file(relative, []), after.check_file(relative, []), findings)
         if obstacle is None and not noqa.same_code(old.text, source.text):
-            obstacle = "the comments would change the code"
+            obstacle = "adding the comments would change the code"
         if obstacle is None:
             patches.append(Patch(old.file, old.path, old.data, source.data, tuple(findings), ()))
         refused += [Refusal(finding, obstacle) for finding in findings if obstacle is not None]
@@ -190,13 +191,13 @@ def add_noqa(run: Run, checked: Checked, reason: str) -> tuple[list[Patch], list
     return patches, refused
 
 
-_ABOUT: Final = "it is about the tool itself, and no comment suppresses it"
+_ABOUT: Final = "a finding about fsrace-lint itself cannot be suppressed by a comment"
 
 
 def _placed(
     source: Source, findings: Iterable[Finding]
 ) -> tuple[list[tuple[Finding, noqa.Chunk]], list[tuple[Finding, str]]]:
-    """Find the comment for each finding, or say why there is none."""
+    """Return the comment position for each finding, and the findings that have none, with the reason."""
     chunks = {
         line: chunk for chunk in noqa.chunks(source.text) for line in range(chunk.first, chunk.last + 1)
     }
@@ -207,7 +208,7 @@ def _placed(
         if finding.code in ABOUT_THE_TOOL:
             left.append((finding, _ABOUT))
         elif chunk is None or chunk.in_string:
-            left.append((finding, "its line cannot take a comment: it ends inside a string"))
+            left.append((finding, "the line ends inside a string, so a comment cannot be added"))
         else:
             taken.append((finding, chunk))
     return taken, left
@@ -225,13 +226,13 @@ def _with(source: Source, taken: Iterable[tuple[Finding, noqa.Chunk]], reason: s
 
 
 def _obstacle(before: JudgedFindings, after: JudgedFindings, findings: Iterable[Finding]) -> str | None:
-    """Say why a file with its new comments will not do."""
+    """Return why the new comments of a file are unacceptable, or None."""
 
     def known(items: Iterable[Finding]) -> Counter[tuple[str, int, int]]:
         return Counter((item.code, item.place.span.line, item.place.span.column) for item in items)
 
     if known(findings) - (known(after.suppressed) - known(before.suppressed)):
-        return "the comment would not suppress it"
+        return "the comment would not suppress this finding"
     if known(after.kept) - known(before.kept) or len(after.unused) > len(before.unused):
-        return "the comments would bring something new"
+        return "the comments would cause new findings"
     return None

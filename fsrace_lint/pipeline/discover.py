@@ -1,4 +1,4 @@
-"""Find the files to check: folders are walked, and patterns and `.gitignore` files count below them."""
+"""Find the files to check: walk directories, and apply exclusion patterns and `.gitignore` files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fsrace_lint.config.settings import Settings
 
 LeftOut: TypeAlias = "Callable[[str, str], None]"
-"""Is told of a path that is left out, and why."""
+"""Called with each path that is left out, and the reason."""
 
 DEFAULT_EXCLUDES: Final = tuple(
     ".git/ .hg/ .svn/ .tox/ .nox/ .venv/ venv/ __pycache__/ .eggs/ *.egg-info/ build/ dist/ "  # noqa: SIM905
@@ -29,19 +29,22 @@ DEFAULT_EXCLUDES: Final = tuple(
 )
 TEST_PATTERNS: Final = ("test/", "tests/", "doc/", "docs/", "conftest.py")
 TEST_NAMES: Final = ("test_*.py", "*_test.py")
-"""Names of tests, and of programs that evaluate a model: `tools/test_net.py`."""
+"""Names of tests, and of programs that evaluate a model, such as `tools/test_net.py`."""
 SUFFIXES: Final = (".py", ".pyw")
 
 _COLLECTED: Final = (b"def test", b"class Test", b"TestCase", b"pytest", b"unittest")
-"""What stands in a file that runners of tests collect something from."""
-_TEST: Final = "a test or documentation"
+"""Strings in files from which a test runner collects tests."""
+_TEST: Final = "test or documentation"
 
 
 class Found(NamedTuple):
     """A file to check.
 
-    `path` is absolute, `relative` counts from the project root. `status` is what the system said of
-    the file, or of what the link that it is leads to; None if it is not there.
+    Attributes:
+        path: The absolute path.
+        relative: The path relative to the project root.
+        is_link: Whether the file is a symbolic link.
+        status: The result of `os.stat()`, which follows links. None if the file does not exist.
     """
 
     path: str
@@ -51,10 +54,15 @@ class Found(NamedTuple):
 
 
 class _Listing(NamedTuple):
-    """What a walk takes of a folder: where it stands, and what it has to look at there.
+    """What a walk remembers of a directory.
 
-    `ignores` are the `.gitignore` files that count in it, `own` is its own one if there is one. Of
-    a file there is its path, the relative one, and whether it is a link or named as tests are.
+    Attributes:
+        status: The status of the directory when it was listed.
+        ignores: The `.gitignore` files of the parent directories that apply to it.
+        own: The `.gitignore` file of the directory itself.
+        folders: The path and the relative prefix of each subdirectory to walk.
+        files: For each file: its path, its relative path, whether it is a link, and whether it is named like
+            a test.
     """
 
     status: Status
@@ -65,13 +73,13 @@ class _Listing(NamedTuple):
 
 
 class FolderListings:
-    """The folders below a root, as a walk found them: the next one lists those that have changed."""
+    """The directory listings of a walk. The next walk lists only directories that changed."""
 
     def __init__(self, before: FolderListings | None = None) -> None:
-        """Begin a walk.
+        """Start a walk.
 
         Args:
-            before: What the walk before this one has found, with the same settings.
+            before: The listings of the previous walk, with the same settings.
         """
         self.since = time.time_ns()
         self.folders: dict[str, _Listing] = {}
@@ -79,7 +87,7 @@ class FolderListings:
         self._known_since = 0 if before is None else before.since
 
     def known(self, folder: str, status: Status, ignores: tuple[Ignore, ...]) -> _Listing | None:
-        """Give what is known of a folder, if it still holds."""
+        """Return the known listing of a directory, or None if it may be out of date."""
         listing = self._known.get(folder)
         if listing is None or listing.status != status or not status.settled(self._known_since):
             return None
@@ -88,7 +96,7 @@ class FolderListings:
 
 
 def _above(file: str, root: str) -> str:
-    """Give the folder from which a walk comes to a file: the root, or one above both."""
+    """Return the directory where a walk to a file starts: the root, or the common parent of both."""
     try:
         return os.path.commonpath((file, root))
     except ValueError:
@@ -96,7 +104,7 @@ def _above(file: str, root: str) -> str:
 
 
 class _Walk:
-    """What one call of `find` shares between the folders it walks."""
+    """The state that one call of `look` shares between the directories it walks."""
 
     def __init__(
         self,
@@ -124,9 +132,9 @@ class _Walk:
         self._ignore = functools.cache(Ignore)
 
     def ignores_above(self, top: str) -> tuple[Ignore, ...]:
-        """Read the `.gitignore` files from the root to just above a folder.
+        """Read the `.gitignore` files from the root to the parent of a directory.
 
-        Where they ignore the folder itself, naming it has overruled them.
+        If they ignore the directory itself, they do not apply, because the user named the directory.
         """
         below = path_below(top, self.root)
         if not below or not self.settings.respect_gitignore:
@@ -140,7 +148,7 @@ class _Walk:
         return tuple(found)
 
     def leaves_out(self, file: str) -> bool:
-        """Tell whether a walk from the root does not come to a file or a folder."""
+        """Return whether a walk from the root skips a file or a directory."""
         folder, base, ignores = _above(file, self.root), "", list[Ignore]()
         names = Path(path_below(file, folder) or "").parts
         for index, name in enumerate(names, 1):
@@ -159,7 +167,7 @@ class _Walk:
         return False
 
     def walk(self, top: str) -> Iterator[Found | Unreadable]:
-        """Yield the files below a folder, which is not itself subject to the patterns."""
+        """Yield the files below a directory. The patterns do not apply to the directory itself."""
         below = path_below(top, self.root)
         is_below = below is not None or top == self.root
         prefix = f"{below}/" if below else ""
@@ -169,7 +177,7 @@ class _Walk:
             try:
                 listing = self._listed(folder, prefix, ignores, is_top=folder == top)
             except OSError as error:
-                reason = f"cannot be listed: {error.strerror or error}"
+                reason = f"cannot list the directory: {error.strerror or error}"
                 yield Unreadable(*names_of(Path(folder), Path(self.root)), reason)
                 continue
             ignores = ignores if listing.own is None else (*ignores, listing.own)
@@ -184,10 +192,10 @@ class _Walk:
                     yield Found(path, relative, is_link, status)
 
     def _listed(self, folder: str, prefix: str, ignores: tuple[Ignore, ...], *, is_top: bool) -> _Listing:
-        """List a folder, unless that is known.
+        """Return the listing of a directory, from the previous walk if it still holds.
 
         Raises:
-            OSError: It cannot be listed.
+            OSError: The directory cannot be listed.
         """
         status = Status.of(os.stat(folder))
         listing = self._listings.known(folder, status, ignores)
@@ -201,7 +209,7 @@ class _Walk:
         with os.scandir(folder) as entries:
             found = {entry.name: entry for entry in entries}
         if self.settings.exclude is None and not is_top and "pyvenv.cfg" in found:
-            self._tell(folder, "a virtual environment")
+            self._tell(folder, "virtual environment")
             return listing
         ignores = listing.ignores
         if self.settings.respect_gitignore and ".gitignore" in found:
@@ -226,13 +234,13 @@ class _Walk:
             self.told(path, reason)
 
     def _reason(self, name: str, path: str, *, folder: bool) -> str:
-        """Say why an entry is left out."""
+        """Return why an entry is left out."""
         kinds = self._matchers.items() if self.told is not None else ()
         return next((kind for kind, is_for in kinds if is_for[folder](name, path)), ".gitignore")
 
     @functools.cached_property
     def _matchers(self) -> dict[str, tuple[Callable[[str, str], bool], Callable[[str, str], bool]]]:
-        """What leaves out files, and what leaves out folders, by the reason."""
+        """Matchers for files and for directories, by reason."""
         found = {}
         for kind, texts in self._kinds.items():
             globs = [glob(text) for text in texts]
@@ -241,7 +249,7 @@ class _Walk:
 
 
 def _is_collected(file: str) -> bool:
-    """Tell whether runners of tests find something in a file of such a name, or it cannot be read."""
+    """Return whether a test runner may collect tests from a file. True if the file cannot be read."""
     try:
         data = read(Path(file))
     except (OSError, ValueError):
@@ -257,26 +265,26 @@ def _status(path: str) -> os.stat_result | None:
 
 
 def is_test_path(relative: str) -> bool:
-    """Tell whether a file lies among the tests or the documentation, or configures tests.
+    """Return whether a file belongs to the tests or the documentation, or configures tests.
 
     Args:
-        relative: The file's path from the project root, with forward slashes.
+        relative: The path relative to the project root, with forward slashes.
 
     Returns:
-        True if its name or one of its folders says so.
+        True if the name of the file or of one of its directories matches `TEST_PATTERNS`.
     """
     return any(glob(text).covers(relative) for text in TEST_PATTERNS)
 
 
 def leaves_out(file: Path, settings: Settings) -> bool:
-    """Tell whether a file is none of those to check where its project is named.
+    """Return whether a check of the whole project skips a file.
 
     Args:
-        file: The file; it need not exist, and its name may end in anything.
+        file: The file. It need not exist, and may have any suffix.
         settings: The settings of its project.
 
     Returns:
-        True if a pattern or a `.gitignore` file excludes it or a folder it lies in.
+        True if a pattern or a `.gitignore` file excludes the file or one of its directories.
     """
     return _Walk(settings, include_tests=settings.include_tests).leaves_out(absolute_path(file))
 
@@ -286,18 +294,17 @@ def find(
 ) -> Iterator[Path | Unreadable]:
     """Find the files to check.
 
-    What is named is always checked, whatever the patterns say of it; naming a
-    folder of tests asks for the tests in it.
+    A path that the user named is always checked, whatever the patterns. Naming a test directory includes the
+    tests in it.
 
     Args:
-        paths: Files and folders as named on the command line.
-        settings: The settings, whose patterns count below the folders named.
-        force_exclude: Whether they count for what is named too.
-        told: Is told what is left out, and why.
+        paths: Files and directories as named on the command line.
+        settings: The settings, whose patterns apply below the named directories.
+        force_exclude: Whether the patterns also apply to `paths`.
+        told: Called with each path that is left out, and the reason.
 
     Yields:
-        Absolute paths in sorted order and without repeats, and the folders that
-        cannot be listed.
+        Absolute paths, sorted and without duplicates, and the directories that cannot be listed.
     """
     found = look(paths, settings, force_exclude=force_exclude, told=told)
     yield from (item if isinstance(item, Unreadable) else Path(item.path) for item in found)
@@ -311,18 +318,17 @@ def look(
     told: LeftOut | None = None,
     listings: FolderListings | None = None,
 ) -> list[Found | Unreadable]:
-    """Find the files to check as `find` does, with what the walk has seen of them.
+    """Find the files to check like `find`, and return their status too.
 
     Args:
         paths: As for `find`.
         settings: As for `find`.
         force_exclude: As for `find`.
         told: As for `find`.
-        listings: Takes what is found of folders, and gives what is known of them; for one folder that is
-            walked again and again.
+        listings: Known directory listings, updated by this walk. For one directory that is walked repeatedly.
 
     Returns:
-        The files and the folders that cannot be listed, sorted.
+        The files, and the directories that cannot be listed, sorted by path.
     """
     found: dict[str, Found | Unreadable] = {}
     whole = _Walk(settings, include_tests=settings.include_tests, told=told, listings=listings)
@@ -343,20 +349,20 @@ def look(
 
 
 def known(file: Path, root: Path) -> Found:
-    """Look at one file that need not be there, in a project."""
+    """Return a `Found` for one file of a project, which need not exist."""
     path = absolute_path(file)
     return Found(path, relative_path(path, absolute_path(root)), os.path.islink(path), _status(path))
 
 
 def links_among(files: Sequence[Found], root: Path) -> dict[str, str]:
-    """Tell which files are symbolic links to others of them: one file that has several names.
+    """Return which files are symbolic links to other files in the list.
 
     Args:
         files: Files of the project.
         root: The project root.
 
     Returns:
-        The path from the root of the file that each link leads to, by that of the link.
+        The relative path of each link, mapped to the relative path of its target.
     """
     led = {file.relative: os.path.realpath(file.path) for file in files if file.is_link}
     if not led:

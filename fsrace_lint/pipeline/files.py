@@ -1,4 +1,4 @@
-"""The files of a run: read, and taken apart, only where something asks for it."""
+"""The files of a run, read and parsed only on demand."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
 
 class ChangedError(Exception):
-    """A file is not what it was when the run began: what is known of it is of no use any more."""
+    """A file changed during the run, so the facts known about it no longer hold."""
 
 
 class ProjectFile:
-    """One file that can be read, with its facts, or the reason why there are none.
+    """A readable file with its facts, or with the reason why it has none.
 
-    What is known of it is bound to `digest`: the source is read later, but it is that one or none.
+    Facts belong to the content with this `digest`. If the source is read later and its digest differs,
+    `ChangedError` is raised.
     """
 
     __slots__ = (
@@ -59,17 +60,17 @@ class ProjectFile:
         read: Source | None = None,
         packed: PackedFacts | None = None,
     ) -> None:
-        """Name a file.
+        """Create a file.
 
         Args:
-            path: What it is called in reports.
-            place: Its absolute path.
-            relative: Its path from the project root.
+            path: The path to show in reports.
+            place: The absolute path.
+            relative: The path relative to the project root.
             root: The project root.
-            digest: The digest of its content.
-            status: What the system said of it before it was read.
-            read: Its source, where that is read.
-            packed: What is remembered of the project.
+            digest: The digest of the content.
+            status: The status of the file before it was read.
+            read: The source, if it was read.
+            packed: The cached facts of the project.
         """
         self.path, self._place, self.relative = path, place, relative
         self.digest, self.status = digest, status
@@ -81,25 +82,25 @@ class ProjectFile:
 
     @staticmethod
     def of(read: Source) -> ProjectFile:
-        """Make one of a source that is not, or not only, on the disk."""
+        """Create a file from a source that may not exist on disk, or may differ from the file on disk."""
         return ProjectFile(read.path, str(read.file), read.relative, read.file.parent, read.digest, read=read)
 
     @property
     def file(self) -> Path:
-        """The absolute path; few files of a run are asked for it."""
+        """The absolute path, created on demand because few callers need it."""
         return Path(self._place)
 
     @property
     def source(self) -> Source:
-        """The source.
+        """The source, read on demand.
 
         Raises:
-            ChangedError: The file is not what it was.
+            ChangedError: The file changed during the run.
         """
         if self._source is None:
             read = source.read(self.file, self._root)
             if isinstance(read, Unreadable) or read.digest != self.digest:
-                raise ChangedError(f"{self.path} was changed in the meantime")
+                raise ChangedError(f"{self.path} was changed during the run")
             self._source = read
         return self._source
 
@@ -112,22 +113,22 @@ class ProjectFile:
         """Read the source now.
 
         Raises:
-            ChangedError: The file is not what it was.
+            ChangedError: The file changed during the run.
         """
         _ = self.source
 
     def drop_source(self) -> None:
-        """Forget the source, where it can be read again, but for what is asked of every file."""
+        """Drop the source if it can be read again, but remember `may_suppress`."""
         if self._source is not None and self.status is not None:
             self._may_suppress = suppressions.may_suppress(self._source.data)
             self._source = None
 
     @property
     def may_suppress(self) -> bool:
-        """Whether a comment in it may suppress something.
+        """Whether a comment in the file may suppress a finding.
 
         Raises:
-            ChangedError: The file is not what it was.
+            ChangedError: The file changed during the run.
         """
         if self._may_suppress is None:
             self._may_suppress = suppressions.may_suppress(self.source.data)
@@ -135,10 +136,10 @@ class ProjectFile:
 
     @property
     def facts(self) -> FileFacts | SyntaxProblem:
-        """The facts, or why there are none.
+        """The facts, or the reason why there are none.
 
         Raises:
-            ChangedError: They are not remembered, and the file is not what it was.
+            ChangedError: The facts are not cached, and the file changed during the run.
         """
         if self._facts is None:
             known = None if self._packed is None else self._packed.load(self.relative, self.digest)
@@ -147,10 +148,10 @@ class ProjectFile:
         return self._facts
 
     def meant_the_same(self) -> str | None:
-        """Give the digest of what is remembered of the file, if its facts are the same, and it can be parsed.
+        """Return the digest of the cached version if it has the same facts and parses, or None.
 
         Raises:
-            ChangedError: The facts are not known, and it is not what it was.
+            ChangedError: The facts are not known, and the file changed during the run.
         """
         old = None if self._packed is None else self._packed.digest(self.relative)
         if self._packed is None or old is None or _is_problem(self.facts):
@@ -160,73 +161,73 @@ class ProjectFile:
         return None
 
     def known_facts(self) -> FileFacts:
-        """Give the facts of a file that can be parsed.
+        """Return the facts of a file that parses.
 
         Raises:
-            ChangedError: It cannot, whatever was remembered, or it is not what it was.
+            ChangedError: The file does not parse, contrary to the cache, or it changed during the run.
         """
         facts = self.facts
         if _is_problem(facts):
-            raise ChangedError(f"{self.path} is not what is remembered of it")
+            raise ChangedError(f"{self.path} differs from its cached version")
         return cast("FileFacts", facts)
 
     @property
     def head(self) -> PackedIndexEntry | ComputedIndexEntry:
-        """The names in it, of a file that can be parsed; they are gathered once, whoever links it.
+        """The name index entry of a file that parses, computed once.
 
         Raises:
-            ChangedError: Neither they nor the facts are known, and it is not what it was.
+            ChangedError: Neither the entry nor the facts are known, and the file changed during the run.
         """
         packed = None if self._packed is None else self._packed.head(self.relative, self.digest)
         if packed is not None:
             return packed
         if self._head is None:
-            from fsrace_lint.syntax.name_index_entry import ComputedIndexEntry  # noqa: PLC0415  # not needed where all is known
+            from fsrace_lint.syntax.name_index_entry import ComputedIndexEntry  # noqa: PLC0415  # not needed if all results are cached
 
             self._head = ComputedIndexEntry(self.known_facts())
         return self._head
 
     def stands(self, status: Status | None, since: int) -> bool:
-        """Tell whether the file is as it was.
+        """Return whether the file is unchanged.
 
         Args:
-            status: What the system says of it now.
-            since: When it was looked at before, in nanoseconds.
+            status: The current status of the file.
+            since: The time of the previous walk, in nanoseconds.
         """
         return status is not None and status == self.status and status.settled(since)
 
     def detach_from_cache(self) -> None:
-        """Read from the cache what it holds of the file, and be independent of it.
+        """Load the cached facts of the file, and stop using the cache.
 
         Raises:
-            ChangedError: That is damaged, and the file is not what it was.
+            ChangedError: The cache is damaged, and the file changed during the run.
         """
         _ = self.facts
         self._packed = None
 
     @property
     def is_known(self) -> bool:
-        """Whether it has been taken apart, now or in an earlier run."""
+        """Whether the facts of the file are known, from this run or from the cache."""
         known = self._packed is not None and self._packed.holds(self.relative, self.digest)
         return self._facts is not None or known
 
     def take(self, facts: FileFacts | SyntaxProblem) -> None:
-        """Be told the facts, or why there are none."""
+        """Store the facts, or the reason why there are none."""
         self._facts, self._is_new = facts, True
 
     @property
     def size(self) -> int:
-        """The number of bytes."""
+        """The size in bytes."""
         return len(self.source.data) if self.status is None else self.status.size
 
     @property
     def parsed(self) -> bool:
-        """Whether there are facts."""
+        """Whether the file parses, so that it has facts."""
         known = None if self._packed is None else self._packed.parsed(self.relative, self.digest)
         return not _is_problem(self.facts) if known is None else known
 
     def row(self) -> store.Row:
-        """Give what is to be remembered."""
+        """Return the row to store in the cache."""
         if self._facts is None or not self._is_new:
             return store.Row(self.relative, self.status, self.digest)
         parsed = not _is_problem(self._facts)
@@ -234,81 +235,81 @@ class ProjectFile:
 
 
 def _extracted(read: Source) -> FileFacts | SyntaxProblem:
-    from fsrace_lint.syntax.extract import extract  # noqa: PLC0415  # not needed where all is remembered
+    from fsrace_lint.syntax.extract import extract  # noqa: PLC0415  # not needed if all facts are cached
 
     return extract(read)
 
 
 def _is_problem(facts: FileFacts | SyntaxProblem) -> bool:
-    from fsrace_lint.syntax.extract import SyntaxProblem  # noqa: PLC0415  # not needed where all is remembered
+    from fsrace_lint.syntax.extract import SyntaxProblem  # noqa: PLC0415  # not needed if all facts are cached
 
     return isinstance(facts, SyntaxProblem)
 
 
 class Sources(Mapping[str, Source]):
-    """The sources of files by `Place.path`, each read where it is asked for."""
+    """The sources of files by `Place.path`, each read on demand."""
 
     def __init__(self, files: Iterable[ProjectFile]) -> None:
-        """Take the files."""
+        """Create the mapping from files."""
         self.files = {file.path: file for file in files}
 
     def __getitem__(self, path: str) -> Source:
-        """Give the source of a file.
+        """Return the source of a file.
 
         Raises:
-            ChangedError: The file is not what it was.
+            ChangedError: The file changed during the run.
         """
         return self.files[path].source
 
     def __contains__(self, path: object) -> bool:
-        """Tell whether a file of that name is there, without reading it."""
+        """Return whether there is a file with this path, without reading it."""
         return path in self.files
 
     def __iter__(self) -> Iterator[str]:
-        """Give the paths."""
+        """Iterate over the paths."""
         return iter(self.files)
 
     def load_sources(self, paths: Iterable[str]) -> None:
-        """Read those of some paths now.
+        """Read the sources of some paths now.
 
         Raises:
-            ChangedError: A file is not what it was.
+            ChangedError: A file changed during the run.
         """
         for path in paths:
             if path in self.files:
                 self.files[path].load_source()
 
     def __len__(self) -> int:
-        """Count the files."""
+        """Return the number of files."""
         return len(self.files)
 
 
 class Joined(Mapping[str, Source]):
-    """Several mappings as one, without a look at their values; the last one that has a key counts."""
+    """A view of multiple mappings as one, without reading their values. Later mappings take precedence."""
 
     def __init__(self, parts: Sequence[Mapping[str, Source]]) -> None:
-        """Take the parts."""
+        """Create the view from mappings."""
         self._part_of = {path: part for part in parts for path in part}
 
     def __getitem__(self, path: str) -> Source:
-        """Give the source of a file."""
+        """Return the source of a file."""
         return self._part_of[path][path]
 
     def __contains__(self, path: object) -> bool:
-        """Tell whether a file of that name is there, without reading it."""
+        """Return whether there is a file with this path, without reading it."""
         return path in self._part_of
 
     def __iter__(self) -> Iterator[str]:
-        """Give the paths."""
+        """Iterate over the paths."""
         return iter(self._part_of)
 
     def __len__(self) -> int:
-        """Count the files."""
+        """Return the number of files."""
         return len(self._part_of)
 
 
 class Reader:
-    """Reads the files of a project, and leaves unread what is as it was."""
+    """Reads the files of a project, except those that are unchanged."""
 
     def __init__(
         self,
@@ -317,13 +318,13 @@ class Reader:
         known: Mapping[str, ProjectFile] | None = None,
         since: int = 0,
     ) -> None:
-        """Prepare for a project.
+        """Create a reader for a project.
 
         Args:
-            settings: Its settings.
-            packed: What is remembered of it.
-            known: The files that an earlier run in the same folder has read, by relative path.
-            since: When that run looked at the folders, in nanoseconds.
+            settings: The settings of the project.
+            packed: The cached facts of the project.
+            known: The files of an earlier run with the same current directory, by relative path.
+            since: When that run walked the directories, in nanoseconds.
         """
         self._root, self._packed = settings.root, packed
         self._known, self._since = known or {}, since
@@ -333,13 +334,13 @@ class Reader:
             self._here = ""
 
     def read(self, found: Found) -> ProjectFile | Unreadable:
-        """Read a file, if it must be.
+        """Read a file, unless its content is known from an earlier run or the cache.
 
         Args:
             found: The file.
 
         Returns:
-            The file, or why it cannot be read.
+            The file, or the reason why it cannot be read.
         """
         status = None if found.status is None else Status.of(found.status)
         old = self._known.get(found.relative)

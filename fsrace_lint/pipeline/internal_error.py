@@ -1,4 +1,4 @@
-"""Bugs of ours, as a user should hear of them."""
+"""Bugs of fsrace-lint, reported in a form that helps users."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ if TYPE_CHECKING:
 
 
 class InternalError(Exception):
-    """A bug of ours; the message is one line for the user."""
+    """A bug of fsrace-lint. The message is one line for the user."""
 
 
 @contextlib.contextmanager
 def guard(*expected: type[Exception]) -> Iterator[None]:
-    """Turn a bug of ours into an InternalError; with FSRACE_DEBUG=1 it stays as it is.
+    """Convert unexpected exceptions to `InternalError`, unless `FSRACE_DEBUG` is set.
 
     Args:
-        *expected: Exceptions that are no bugs.
+        *expected: Exception types that are not bugs.
 
     Raises:
-        InternalError: Something else was raised.
+        InternalError: Another exception was raised.
     """
     try:
         yield
     except Exception as error:
         if isinstance(error, (InternalError, *expected)) or os.environ.get("FSRACE_DEBUG"):
             raise
-        import traceback  # noqa: PLC0415  # for a bug only
+        import traceback  # noqa: PLC0415  # needed only for a bug
 
         frame = traceback.extract_tb(error.__traceback__)[-1]
         what = " ".join(f"{type(error).__name__}: {error}".split())
         raise InternalError(
-            f"internal failure: {what} ({Path(frame.filename).name}:{frame.lineno}). This is a bug in "
-            "fsrace-lint; please report it together with what is printed when FSRACE_DEBUG=1 is set."
+            f"internal error: {what} ({Path(frame.filename).name}:{frame.lineno}). This is a bug in "
+            "fsrace-lint. Please report it with the traceback that `FSRACE_DEBUG=1` prints."
         ) from error

@@ -1,4 +1,4 @@
-"""What becomes of the findings of one file: the profile, the comments and the baseline keep some back."""
+"""Decide which findings of a file to report: the profile, comments, and the baseline hold some back."""
 
 from __future__ import annotations
 
@@ -23,37 +23,39 @@ if TYPE_CHECKING:
 
 
 class JudgedFindings(msgspec.Struct, frozen=True):
-    """The findings of one file: those to report, and those that are kept back, by the reason."""
+    """The findings of one file: those to report, and those that are held back, by reason."""
 
     kept: tuple[Finding, ...]
     unused: tuple[Finding, ...]
-    """Comments that suppress nothing."""
+    """Findings about codes in comments that suppress nothing."""
     strict: tuple[Finding, ...]
     held: tuple[Suppression, ...] = ()
-    """What comments suppress and the baseline holds, with the reasons."""
+    """The findings that comments or the baseline suppress, with the reasons."""
     reported: tuple[Key, ...] = ()
-    """What the findings to report are known by, and those that the baseline holds.
+    """The baseline keys of the findings to report and of those in the baseline.
 
-    A key stands here as often as a baseline must count it.
+    A key occurs as often as a baseline must count it.
     """
     occurring: tuple[Key, ...] = ()
-    """The same, and what only the strict profile reports."""
+    """The keys of `reported`, plus those of findings that only the strict profile reports."""
 
     @property
     def suppressed(self) -> tuple[Finding, ...]:
-        """What comments suppress."""
+        """The findings that comments suppress."""
         return tuple(one.finding for one in self.held if one.by == "comment")
 
     def kept_back(self) -> dict[Span, tuple[str, str]]:
-        """Give the places of what is kept back, each with the reason in one word and in a sentence."""
+        """Return the reason, as a word and as a sentence, for each place with a finding that is held back."""
         back = {f.place.span: ("strict", f"{f.code}: {f.message}") for f in self.strict}
-        back |= {f.place.span: ("suppressed", f"a comment suppresses {f.code}") for f in self.suppressed}
+        back |= {
+            f.place.span: ("suppressed", f"{f.code} is suppressed by a comment") for f in self.suppressed
+        }
         known = [one.finding for one in self.held if one.by == "baseline"]
-        return back | {f.place.span: ("baseline", f"the baseline holds {f.code}") for f in known}
+        return back | {f.place.span: ("baseline", f"{f.code} is in the baseline") for f in known}
 
 
 class FileResult(msgspec.Struct, frozen=True):
-    """What came of one file: its findings, the failures of rules, and what is silent if that is asked."""
+    """The result for one file: its findings, failures of rules, and, if requested, unreported operations."""
 
     judged: JudgedFindings
     problems: tuple[Problem, ...] = ()
@@ -68,19 +70,16 @@ def judge(
     *,
     everything: bool,
 ) -> JudgedFindings:
-    """Judge the findings of one file.
+    """Decide which findings of one file to report.
 
     Args:
         source: The file.
-        findings: All that the rules say of it.
-        baseline: What is known already.
-        active: Tells whether a code is on in the file.
-        everything: Whether the profile reports everything.
-
-    Returns:
-        What is to be reported, and what is not and why.
+        findings: All findings of the rules in the file.
+        baseline: The baseline.
+        active: Returns whether a code is enabled in the file.
+        everything: Whether the profile reports every finding.
     """
-    # not needed where it is known what came of a file
+    # not loaded if the results of all files are cached
     from fsrace_lint import rules  # noqa: PLC0415
 
     judged = suppressions.apply(source, sorted(findings, key=Finding.sort_key), active, rules.codes())
@@ -114,10 +113,10 @@ def judge(
 
 
 def _counted(keys: Iterable[tuple[Finding, Key]], suppressed: Container[Finding]) -> tuple[Key, ...]:
-    """Give each key as often as a baseline must count it to hold all that no comment suppresses.
+    """Return each key as often as a baseline must count it to hold all findings without a comment.
 
-    Of equal findings a baseline holds the first, so those that are suppressed before the last
-    of the others count.
+    A baseline holds the first of equal findings. So suppressed findings count too, up to the last one without
+    a comment.
     """
     seen: Counter[Key] = Counter()
     needed: Counter[Key] = Counter()

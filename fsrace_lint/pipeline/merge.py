@@ -1,4 +1,4 @@
-"""The results of several projects as one."""
+"""Merge the results of multiple projects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def merge(results: Iterable[Checked]) -> Checked:
-    """Join the results of several projects into one."""
+    """Merge the results of multiple projects into one."""
     findings: list[Finding] = []
     errors: list[Problem] = []
     statistics: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Say what each fix of a check would change, for reports that show it."""
+"""Compute the edits of each fix of a check, for reports that show them."""
 
 from __future__ import annotations
 
@@ -25,23 +25,27 @@ if TYPE_CHECKING:
 
 MOST: Final = 4_000_000
 LEAST: Final = 20
-"""Each fix makes its function or its file anew: of a file so many bytes are made, but so many fixes shown."""
-TOO_MANY: Final = "this file has too many fixes to make each of them alone; fsrace-lint fix --diff shows all"
+"""The limits for previews in one file: after `MOST` bytes of rebuilt code, only the first `LEAST` are shown.
+
+Each fix rebuilds its function or its file.
+"""
+TOO_MANY: Final = (
+    "this file has too many fixes to preview each one; to show all of them, run fsrace-lint fix --diff"
+)
 
 
 def preview(results: Iterable[tuple[Run, Checked]], checked: Checked) -> Checked:
-    """Make each fix that is safe or unsafe by itself, and add what it changes.
+    """Apply each safe or unsafe fix by itself, and add its edits to the result.
 
-    Nothing is written, and the project is not linked anew: `repair`, which judges by all
-    rules what comes of the fixes, may refuse one that is shown here, or make it by its
-    other recipe.
+    Nothing is written, and the project is not linked again. `repair` checks all fixes with all rules, so it
+    may refuse a fix that is shown here or apply the alternative recipe.
 
     Args:
         results: The run and the result of each project.
-        checked: All of them together.
+        checked: The merged result.
 
     Returns:
-        The same with `previews`; there is none for a sketch, nor where there is no fix.
+        The merged result with `previews`. Manual fixes and findings without a fix have no preview.
     """
     made: dict[Finding, Preview] = {}
     for run, one in results:
@@ -52,8 +56,8 @@ def preview(results: Iterable[tuple[Run, Checked]], checked: Checked) -> Checked
         for path, findings in wanted.items():
             try:
                 previews = _of_file(run, one.sources[path], findings)
-            except Exception as error:  # noqa: BLE001  # a recipe's bug must not cost the report
-                reason = f"the fixes of this file failed: {type(error).__name__}: {error}"
+            except Exception as error:  # noqa: BLE001  # a bug in a recipe must not lose the report
+                reason = f"fixing this file failed: {type(error).__name__}: {error}"
                 previews = [Preview(refusal=reason)] * len(findings)
             made.update(zip(findings, previews, strict=True))
     outcome = msgspec.structs.replace(checked.outcome, previews=made)
@@ -61,7 +65,7 @@ def preview(results: Iterable[tuple[Run, Checked]], checked: Checked) -> Checked
 
 
 def _of_file(run: Run, source: Source, findings: Sequence[Finding]) -> list[Preview]:
-    from fsrace_lint import fixes  # noqa: PLC0415  # libcst is loaded only where something is to be fixed
+    from fsrace_lint import fixes  # noqa: PLC0415  # libcst is loaded only if there is something to fix
 
     text = Lined(source.text)
     code = (finding for finding in findings if finding.code != suppressions.CODE)
@@ -84,7 +88,7 @@ def _of_file(run: Run, source: Source, findings: Sequence[Finding]) -> list[Prev
 def _tidied(source: Source, finding: Finding) -> Preview:
     changed = comments.alone(source, finding)
     if changed is None:
-        return Preview(refusal="the comment cannot be written without it")
+        return Preview(refusal="the code cannot be removed from the comment")
     return Preview(between(source.text, changed.text))
 
 

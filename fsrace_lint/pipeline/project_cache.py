@@ -1,4 +1,4 @@
-"""What a run takes from the cache of its project, and what it leaves there."""
+"""What a run reads from the cache of its project, and what it writes there."""
 
 from __future__ import annotations
 
@@ -31,21 +31,24 @@ if TYPE_CHECKING:
 _CODE: Final = re.compile(r"FSR[0-9]{3}")
 _NAME: Final = re.compile(r"[a-z0-9-]*")
 _STEERS: Final = re.compile(r"(?<!\\)(?:\\\\)*\\(x|u|U)")
-"""What `repr` spells out: characters that steer a terminal, which no message has."""
+"""Escapes in a `repr` of characters that control a terminal. Messages never contain such characters."""
 _MARKS: Final = ("\\x", "\\u", "\\U")
-"""What is looked for first: there is hardly ever one of these."""
+"""Substrings to search before `_STEERS`, because they are rare."""
 _EVIDENCE: Final = frozenset({"evident", "plausible", "none"})
 _ELSEWHERE: Final = frozenset({"root", "catalog_origin", "baseline", "cache_dir"})
-"""Settings whose values say where something stands, and nothing of what is found."""
+"""Settings whose values are locations, which do not affect the findings."""
 FEW: Final = 8
-"""So many changed files, and no more, are compared with what is remembered of them."""
+"""The maximum number of changed files that are compared with their cached versions."""
 _OURS: Final = b"ours"
-"""What our own entries of the catalog are remembered by."""
+"""The cache key of the built-in library models."""
 _SUFFIX: Final = f"-{sys.implementation.cache_tag or 'python'}.bin".lower()
 
 
 def folder_of(settings: Settings) -> Path | None:
-    """Give the folder of the cache of a project; a folder that is no project has none, unless it is named."""
+    """Return the cache directory of a project.
+
+    A directory without a project marker has none, unless the settings name one.
+    """
     if settings.cache_dir:
         return Path(settings.cache_dir)
     root = settings.root
@@ -53,7 +56,7 @@ def folder_of(settings: Settings) -> Path | None:
 
 
 class CacheUse(enum.Enum):
-    """What is taken from a cache, and left there."""
+    """What to read from and write to a cache."""
 
     NOT = "nothing"
     FACTS = "facts"
@@ -61,7 +64,7 @@ class CacheUse(enum.Enum):
 
 
 class Cacheable(Protocol):
-    """A run, as its cache knows it."""
+    """A run, as its cache sees it."""
 
     settings: Settings
     baseline: Baseline
@@ -69,7 +72,7 @@ class Cacheable(Protocol):
     links: dict[str, str]
 
     def judged_of(self, relative: str, found: Sequence[Finding]) -> JudgedFindings:
-        """Judge what the rules have found in one file."""
+        """Apply the profile, comments, and the baseline to the findings of the rules in one file."""
 
 
 class ProjectCache:
@@ -79,9 +82,9 @@ class ProjectCache:
         """Open a cache.
 
         Args:
-            folder: Its folder, which need not be there.
-            version: This program.
-            results: Whether what the rules said is remembered, and not only the facts.
+            folder: The cache directory, which need not exist.
+            version: The version of this program.
+            results: Whether to cache the results of rules, and not only facts.
         """
         self.folder = folder
         self.packed = store.PackedFacts(store.Folder(folder), version, f"facts{_SUFFIX}")
@@ -94,10 +97,10 @@ class ProjectCache:
 
         Args:
             settings: The settings of the project.
-            wanted: What is wanted of it.
+            wanted: What to read from and write to the cache.
 
         Returns:
-            The cache, None where there can be none.
+            The cache, or None if it is not wanted or the project cannot have one.
         """
         folder = None if wanted is CacheUse.NOT else folder_of(settings)
         version = None if folder is None else store.Version.of()
@@ -106,41 +109,41 @@ class ProjectCache:
         return ProjectCache(folder, version, results=wanted is CacheUse.RESULTS)
 
     def entries(self, packed: Callable[[], bytes]) -> bytes:
-        """Give our own entries of the catalog as they were packed, and keep them if none are there.
+        """Return the cached library models, or cache them if there are none.
 
         Args:
-            packed: Reads and packs them.
+            packed: Reads and packs the library models.
 
         Returns:
-            What was kept; empty where they have just been read.
+            The cached models. Empty if they were just read.
         """
         kept = self._catalog.get(_OURS)
         if kept is None:
-            with contextlib.suppress(OSError):  # the facts are not written either, and that is told
+            with contextlib.suppress(OSError):  # saving the facts fails too, and that failure is noted
                 self._catalog.put(_OURS, packed())
         return kept or b""
 
     def save(self, root: Path, files: Iterable[ProjectFile], verdicts: CachedResults) -> None:
-        """Write down what a run has found out, if it is new.
+        """Write the results of a run to the cache, if they are new.
 
         Args:
             root: The root of the project.
-            files: All its files.
-            verdicts: What came of each.
+            files: All files of the project.
+            verdicts: The results of all files.
 
         Raises:
-            OSError: It cannot be written.
+            OSError: The cache cannot be written.
         """
         rows = [file.row() for file in files]
         try:
             self.packed.save(rows, lambda relative: (root / relative).is_file())
             verdicts.save()
-        except ValueError as error:  # a name that no system takes
+        except ValueError as error:  # a file name that no system accepts
             raise OSError(str(error)) from error
 
 
 class Stored(msgspec.Struct, frozen=True, array_like=True):
-    """What the rules said, by the number of a file; `clean` are those of which they said nothing."""
+    """The results of rules by file number. `clean` lists the files without findings."""
 
     clean: list[int] = []
     judged: dict[int, msgspec.Raw] = {}
@@ -152,22 +155,22 @@ _CLEAN: Final = JudgedFindings((), (), ())
 
 
 class CachedResults:
-    """What came of each file of a project in this state and with these settings."""
+    """The results of each file, for this state of the project and these settings."""
 
     def __init__(self, run: Cacheable | None = None, results: store.Results | None = None) -> None:
-        """Take a run, whose files are read; without one, nothing is remembered.
+        """Read the cached results of a run whose files were read. Without a run, nothing is cached.
 
         Args:
             run: The run.
-            results: What was remembered of others.
+            results: The cached results of other runs.
         """
         self.hits = 0
-        """How many files were not judged, because it is known what comes of them."""
+        """The number of files whose results were cached."""
         self._results = results
         self._run, self.key, self.stored, self._news = run, b"", Stored(), dict[str, JudgedFindings]()
         self._is_new = False
         self._changed: dict[str, str] = {}
-        """The files of which only comments and white space were changed, with the digests from before."""
+        """The files in which only comments or white space changed, with their old digests."""
         self._clean: frozenset[int] = frozenset()
         self._numbers: dict[str, int] = {}
         self._paths: dict[str, str] = {}
@@ -191,13 +194,10 @@ class CachedResults:
             return Stored()
 
     def get(self, relative: str) -> JudgedFindings | None:
-        """Give what came of a file, None where that is not known.
+        """Return the results of a file, or None if they are not known.
 
         Args:
-            relative: Its path from the root of the project.
-
-        Returns:
-            The findings.
+            relative: The path relative to the project root.
         """
         number = self._numbers.get(relative)
         if number is None:
@@ -210,7 +210,7 @@ class CachedResults:
         return judged
 
     def _judged_anew(self, relative: str, judged: JudgedFindings) -> JudgedFindings:
-        """Judge what the rules have said of a file by the comments that stand in it now."""
+        """Apply the current comments of a file to the cached findings of the rules."""
         found = (*judged.kept, *judged.strict, *(held.finding for held in judged.held))
         if self._run is None or not (found or self._run.files[relative].may_suppress):
             return _CLEAN
@@ -233,24 +233,24 @@ class CachedResults:
         return judged
 
     def know(self, files: Iterable[str]) -> bool:
-        """Tell whether something is remembered of all these files."""
+        """Return whether results of all these files are cached."""
         known = {*self._clean, *self.stored.judged}
         return all(self._numbers.get(relative) in known for relative in files)
 
     def put(self, relative: str, judged: JudgedFindings) -> None:
-        """Remember what came of a file."""
+        """Store the results of a file."""
         if relative in self._numbers:
             self._news[relative], self._is_new = judged, True
 
     def save(self) -> None:
-        """Write down what is new.
+        """Write new results to the cache.
 
         Raises:
-            OSError: It cannot be written.
+            OSError: The cache cannot be written.
         """
         if self._results is None or not self._is_new:
             return
-        now = self._read(self.key)  # another run may have written meanwhile
+        now = self._read(self.key)  # another run may have written in the meantime
         others = {self._numbers[relative] for relative in self._changed}
         clean = {*now.clean, *(number for number in self.stored.clean if number not in others)}
         kept = {number: raw for number, raw in self.stored.judged.items() if number not in others}
@@ -268,7 +268,7 @@ class CachedResults:
         self._results.put(self.key, msgspec.msgpack.encode(Stored(sorted(clean), judged)))
 
     def _is_sound(self, finding: Finding, relative: str) -> bool:
-        """Tell whether a rule could have said this; what was written by somebody else may be anything."""
+        """Return whether a rule could have reported this finding. A foreign cache may contain anything."""
         places = [finding.place, *(related.place for related in finding.related)]
         fix = finding.fix
         words = finding.name, fix.recipe if fix else "", fix.otherwise if fix else ""
@@ -282,7 +282,7 @@ class CachedResults:
 
 
 def _steers(judged: JudgedFindings) -> bool:
-    """Tell whether something in it steers a terminal."""
+    """Return whether a text in the findings contains characters that control a terminal."""
     text = repr(judged)
     return any(mark in text for mark in _MARKS) and _STEERS.search(text) is not None
 
@@ -298,7 +298,7 @@ def _is_span(place: Place) -> bool:
 
 
 def _changed(run: Cacheable) -> dict[str, str]:
-    """Give the files that were changed, with the digests from before, if they all mean the same."""
+    """Return the changed files and their old digests if all facts are unchanged, or an empty dict."""
     changed = [file for file in run.files.values() if not file.is_known]
     if len(changed) > FEW:
         return {}
@@ -308,11 +308,11 @@ def _changed(run: Cacheable) -> dict[str, str]:
 
 
 def _key(run: Cacheable, before: Mapping[str, str]) -> bytes:
-    """Give a digest of all that the findings of a project depend on, and how they are spelled.
+    """Return a digest of everything that the findings of a project depend on, and of how paths are spelled.
 
     Args:
         run: The run.
-        before: The digests of some of its files instead of those of now.
+        before: Old digests of some files, to use instead of the current ones.
     """
     fields = msgspec.structs.asdict(run.settings)
     chosen = {name: value for name, value in fields.items() if name not in _ELSEWHERE}
@@ -330,7 +330,7 @@ def _key(run: Cacheable, before: Mapping[str, str]) -> bytes:
 
 
 def _where(root: str) -> tuple[str, ...]:
-    """Tell how the paths of a project begin where they are reported: that depends on the current folder."""
+    """Return how reported paths begin, which depends on the current directory."""
     try:
         here = str(Path.cwd())
     except OSError:

@@ -1,4 +1,4 @@
-"""What a run asks of the project and of the rules: loaded where that is not known from an earlier run."""
+"""Link the project and run the rules. Loaded only if a result is not cached."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from fsrace_lint.rules import LoadedRule
 
 MANY: Final = 40
-"""Where more than one in so many files is asked about, it pays to find out who leads where in all of them."""
+"""If more than one in `MANY` files is checked, compute the call graph for all files at once."""
 
 
 class Linkable(Protocol):
-    """A run, as far as its project is linked and asked."""
+    """A run, as far as linking and querying its project need it."""
 
     settings: Settings
     observer: Observer
@@ -54,18 +54,22 @@ class Linkable(Protocol):
     reuse: Reuse | None
 
     def link(self) -> tuple[dict[str, Module | None], Project]:
-        """Link the files, once."""
+        """Link the files on the first call, and return the modules and the project."""
 
 
 def entries(run: Linkable) -> catalog.Catalog:
-    """Give what library names mean in the project of a run."""
+    """Return the library models of the project of a run, including its own."""
     chosen = run.settings
     kept = b"" if run.memory is None else run.memory.entries(catalog.packed)
     return catalog.extended(chosen.catalog, chosen.catalog_origin, chosen.helper_module, kept)
 
 
 def linked(run: Linkable) -> tuple[dict[str, Module | None], Project]:
-    """Link the files of a run: the modules by `relative` (None for what does not parse), and the project."""
+    """Link the files of a run.
+
+    Returns:
+        The modules by `relative` (None for a file that does not parse), and the project.
+    """
     unknown = [file for file in run.files.values() if not file.is_known]
     if unknown:
         run.observer.stage("Extracting", len(unknown))
@@ -77,7 +81,7 @@ def linked(run: Linkable) -> tuple[dict[str, Module | None], Project]:
             file.drop_source()
     reuse = run.reuse
     few = reuse is not None or len(run.targets) * MANY < len(run.files)
-    # of several signs the first is told, so the order must not depend on what was named
+    # the first of multiple pieces of evidence is reported, so the order must not depend on the named files
     modules = {relative: _link(run.files[relative], reuse, at_once=not few) for relative in sorted(run.files)}
     parsed = [module for module in modules.values() if module is not None]
     run.heads = NameIndex(((module.relative, module.head) for module in parsed), run.heads)
@@ -97,7 +101,7 @@ def linked(run: Linkable) -> tuple[dict[str, Module | None], Project]:
 
 
 def judged(run: Linkable, relative: str, problems: list[Problem]) -> JudgedFindings:
-    """Run the rules on one file, as `Run.check_file` says."""
+    """Run the rules on one file, as described at `Run.check_file`."""
     modules, project = run.link()
     file, module = run.files[relative], modules[relative]
     found: list[Finding] | None = None
@@ -120,7 +124,14 @@ def judged(run: Linkable, relative: str, problems: list[Problem]) -> JudgedFindi
 def judged_of(
     run: Linkable, relative: str, found: Sequence[Finding], failed: Container[str] = frozenset()
 ) -> JudgedFindings:
-    """Judge what the rules have found in one file; some may have `failed`."""
+    """Apply the profile, comments, and the baseline to findings in one file.
+
+    Args:
+        run: The run.
+        relative: The path relative to the project root.
+        found: The findings of the rules.
+        failed: The codes of rules that failed in the file.
+    """
     active = functools.partial(_was_asked, run.settings, relative=relative, failed=failed)
     everything = run.settings.profile == "strict"
     with run.observer.phase("suppress"):
@@ -128,14 +139,14 @@ def judged_of(
 
 
 def silenced(run: Linkable, relative: str, judged: JudgedFindings) -> list[Silenced]:
-    """Give what is no finding in a file: kept back, or kept silent from the start."""
+    """Return the operations in a file that are not reported, each with the reason."""
     with contextlib.suppress(RecursionError), recursion_limit.frames(recursion_limit.MEANING):
         return list(_silenced(run, relative, judged))
     return []
 
 
 def statistics(project: Project) -> dict[str, int]:
-    """Count what linking could not resolve; nothing is counted where code is nested too deeply."""
+    """Count what linking could not resolve. Return an empty dict if code is nested too deeply."""
     with contextlib.suppress(RecursionError), recursion_limit.frames(recursion_limit.MEANING):
         return project.statistics()
     return {}
@@ -154,7 +165,7 @@ def _silenced(run: Linkable, relative: str, judged: JudgedFindings) -> Iterator[
 
 
 def unreadable(items: Iterable[Unreadable], settings: Settings) -> list[Finding]:
-    """Give the findings about files and folders that could not be read, where these are not ignored."""
+    """Create the findings for files and directories that cannot be read, unless the settings ignore them."""
     return [
         _about_file(UNREADABLE, item.path, item.reason, item.line, item.column)
         for item in items
@@ -163,7 +174,7 @@ def unreadable(items: Iterable[Unreadable], settings: Settings) -> list[Finding]
 
 
 def _was_asked(settings: Settings, code: str, *, relative: str, failed: Container[str]) -> bool:
-    """Tell whether all rules that a code or the beginning of codes means have judged a file."""
+    """Return whether all rules that a code or code prefix selects were run on a file."""
     meant = [known for known in rules.names() if known.startswith(code)] or [code]
     return all(settings.selects(known, relative) and known not in failed for known in meant)
 
@@ -171,7 +182,7 @@ def _was_asked(settings: Settings, code: str, *, relative: str, failed: Containe
 def _query(
     run: Linkable, project: Project, module: Module, problems: list[Problem]
 ) -> tuple[list[Finding], frozenset[str]]:
-    """Run every rule that is on for a file; one that fails does not stop the others, and is told."""
+    """Run every rule that is enabled for a file. A failing rule is reported and does not stop the rest."""
     found: list[Finding] = []
     failed: set[str] = set()
     about = project.about(module)
@@ -183,7 +194,7 @@ def _query(
             found += loaded.check(about)
         except (ChangedError, CancelledError, RecursionError):
             raise
-        except Exception as error:  # noqa: BLE001  # a rule's bug must not cost the other rules' findings
+        except Exception as error:  # noqa: BLE001  # a bug in a rule must not lose the findings of other rules
             failed.add(loaded.rule.code)
             if run.settings.selects(RULE_FAILURE, module.relative):
                 found.append(_failed(loaded, module, error))
@@ -194,7 +205,7 @@ def _query(
 
 
 def _link(file: ProjectFile, reuse: Reuse | None, *, at_once: bool) -> Module | None:
-    """Link a file, None where it does not parse; its facts are read now, or where they are asked for."""
+    """Return the module of a file, or None if it does not parse. Its facts are read now or on demand."""
     known = None if reuse is None else reuse.linked_before(file)
     if known is not None:
         return known[0]

@@ -1,4 +1,4 @@
-"""The settings of a project, held against what they name: libraries, and a baseline."""
+"""Read the settings of a project, and validate the library models and the baseline that they name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Names(Mapping[str, str]):
-    """The names of the rules by their codes; the rules are loaded where somebody looks."""
+    """The names of the rules by code, loaded on first access."""
 
     def __getitem__(self, code: str) -> str:
         return self._names()[code]
@@ -28,32 +28,29 @@ class _Names(Mapping[str, str]):
 
     @staticmethod
     def _names() -> dict[str, str]:
-        from fsrace_lint import rules  # noqa: PLC0415  # most settings name none
+        from fsrace_lint import rules  # noqa: PLC0415  # most settings name no rules
 
         return rules.names()
 
 
 NAMES: Final[Mapping[str, str]] = _Names()
-"""The names of the rules by their codes."""
+"""The names of the rules by code."""
 
 
 def read_settings(root: Path, **changes: Any) -> Settings:
-    """Read the settings of a project, and make sure that what they name can be used.
+    """Read the settings of a project, and check that what they name can be used.
 
     Args:
         root: The project root.
-        **changes: What is laid over them, as for `settings.with_overrides`.
-
-    Returns:
-        The settings.
+        **changes: Overrides, as for `settings.with_overrides`.
 
     Raises:
-        SettingsError: They are wrong, or the baseline cannot be used.
-        CatalogError: What they say of libraries is wrong.
+        SettingsError: The settings are invalid, or the baseline cannot be used.
+        CatalogError: The library models in the settings are invalid.
     """
     chosen = settings.with_overrides(settings.load(root, NAMES), **changes)
     if chosen.catalog:
-        from fsrace_lint import catalog  # noqa: PLC0415  # few projects have one of their own
+        from fsrace_lint import catalog  # noqa: PLC0415  # few projects have library models of their own
 
         catalog.validate(chosen.catalog, chosen.catalog_origin)
     baseline.of(chosen)

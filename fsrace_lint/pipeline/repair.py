@@ -1,4 +1,4 @@
-"""Turn the fixes of a check into patches, and check what they make of the project."""
+"""Turn the fixes of a check into patches, and check the patched project."""
 
 from __future__ import annotations
 
@@ -22,31 +22,30 @@ if TYPE_CHECKING:
 
 
 def repair(run: Run, checked: Checked, *, unsafe: bool, comments: bool = True) -> list[Patch]:
-    """Turn the fixes of a check into patches; nothing is written.
+    """Turn the fixes of a check into patches, without writing any file.
 
-    Comments that suppress nothing come last, on top of the repaired text.
+    Unused codes in comments are removed last, from the fixed text.
 
     Args:
         run: The run that was checked.
-        checked: Its result.
-        unsafe: Whether fixes that need a reader are wanted too.
-        comments: Whether codes that suppress nothing are taken out of comments.
+        checked: The result of the run.
+        unsafe: Whether to include fixes that need review.
+        comments: Whether to remove codes that suppress nothing from comments.
 
     Returns:
-        A patch for each file with a fix, in the order of the files.
+        A patch for each file with a fix, sorted by file.
     """
     patches = _repair(run, checked, unsafe=unsafe)
     return tidy(run, checked, patches) if comments else patches
 
 
 def _repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
-    """Make the fixes of the code.
+    """Apply the fixes of the code.
 
-    All repaired files are checked again together, so that the project is linked
-    once more and not once a file; if that shows a problem, the files concerned are
-    repaired anew, each fix on trial.
+    All fixed files are checked together, so the project is linked once and not for each file. If that check
+    shows a problem, the files concerned are fixed again, with a check after each fix.
     """
-    from fsrace_lint import fixes  # noqa: PLC0415  # libcst is loaded only where something is to be fixed
+    from fsrace_lint import fixes  # noqa: PLC0415  # libcst is loaded only if there is something to fix
 
     by_path = _by_path(_fixable(checked.outcome.findings, unsafe=unsafe))
     changed: dict[str, Source] = {}
@@ -72,8 +71,8 @@ def _repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
 
 
 def surroundings(run: Run, source: Source) -> Surroundings:
-    """Give what the fixes of a file ask of its project."""
-    from fsrace_lint import fixes  # noqa: PLC0415  # libcst is loaded only where something is to be fixed
+    """Return the context that the fixes of a file need from its project."""
+    from fsrace_lint import fixes  # noqa: PLC0415  # libcst is loaded only if there is something to fix
 
     return fixes.Surroundings(
         idiom=functools.partial(run.idiom, source.relative),
@@ -88,15 +87,15 @@ def write(patch: Patch, run: Run | None = None) -> str | None:
 
     Args:
         patch: The patch.
-        run: The run that it was made for: a link must not lead out of its project.
+        run: The run of the patch. If given, a symbolic link must not lead out of its project.
 
     Returns:
-        None if the file is as the patch says, else why it was left alone.
+        None if the file now has the patched content, otherwise why it was left unchanged.
 
     Raises:
-        OSError: It cannot be written: the disk or the system fails.
+        OSError: The file cannot be written because the disk or the system fails.
     """
-    from fsrace_lint.fixes import apply  # noqa: PLC0415  # loaded where something was repaired
+    from fsrace_lint.fixes import apply  # noqa: PLC0415  # loaded only if there is a fix
 
     if run is None:
         return apply.write(patch)
@@ -104,40 +103,46 @@ def write(patch: Patch, run: Run | None = None) -> str | None:
 
 
 def sweep(run: Run) -> None:
-    """Delete what runs that were killed have left beside the files of a project."""
+    """Delete temporary files that killed runs left next to the files of a project."""
     for folder in sorted({file.file.parent for file in run.files.values()}):
         stale_temporaries.sweep(folder)
 
 
 class _Trial:
-    """What all rules say of a project, whatever is selected, before and after some files are repaired."""
+    """The findings of all rules, selected or not, before and after some files are fixed."""
 
     def __init__(self, run: Run, paths: Iterable[str], *, everywhere: bool) -> None:
-        """Look at the project as it is, in some of its files or everywhere, once that is needed."""
+        """Prepare a trial. The findings before the fixes are computed on first use.
+
+        Args:
+            run: The run.
+            paths: The files to check.
+            everywhere: Whether to check all files of the project.
+        """
         self._run = run
         self._paths = frozenset(paths)
         self._everywhere = everywhere
         self._before: list[Finding] | None = None
 
     def suspects(self, changed: Iterable[Source], fixed: Sequence[Finding]) -> frozenset[str]:
-        """Give the paths of the repaired files that may have brought a problem."""
+        """Return the paths of the fixed files that may have caused a problem."""
         sources = tuple(changed)
         bad = {finding.place.path for finding, _ in self._problems(sources, fixed)}
         repaired = frozenset(source.path for source in sources)
         return repaired if bad - repaired else repaired & bad
 
     def verify(self, changed: Source, fixed: tuple[Finding, ...]) -> str | None:
-        """Say why a repaired file will not do: a finding is not gone, or a new one appeared."""
+        """Return why a fixed file is unacceptable (a finding remains or is new), or None."""
         for finding, is_new in self._problems((changed,), fixed):
             if is_new:
-                return f"it would bring {finding.code} into {finding.function}: {finding.message}"
-            return f"{finding.code} would still be reported"
+                return f"the fix would cause {finding.code} in `{finding.function}`: {finding.message}"
+            return f"{finding.code} would still be reported after the fix"
         return None
 
     def _problems(
         self, changed: Sequence[Source], fixed: Sequence[Finding]
     ) -> Iterator[tuple[Finding, bool]]:
-        """Give what should be gone and is not, and what is there that was not: this is new."""
+        """Yield findings that remain or are new after the fixes, each with whether it is new."""
         if self._before is None:
             self._before = self._run.everything(self._paths, everywhere=self._everywhere)
         repaired = frozenset(source.path for source in changed)

@@ -18,39 +18,39 @@ if TYPE_CHECKING:
 
 
 class Reuse:
-    """Keeps the modules of a project, and what was found by interpreting their functions.
+    """The modules of a project, and the results of interpreting their functions.
 
-    Of the states that share it, nothing may be asked any more but of the last one that was linked.
+    Only the state that was linked last may be queried, among the states that share this object.
     """
 
     def __init__(self) -> None:
-        """Begin with nothing known."""
+        """Start with nothing known."""
         self.dependencies = Dependencies()
-        """Notes what results depend on."""
+        """Records what the results depend on."""
         self.is_done = False
         """Whether all functions of the project were interpreted."""
         self._flows: FunctionFlows | None = None
         self._modules: dict[str, tuple[ProjectFile, Module | None]] = {}
 
     def linked_before(self, file: ProjectFile) -> tuple[Module | None] | None:
-        """Give the module that a file was linked as, or None for one that is new, or has changed."""
+        """Return a tuple with the module of an unchanged file, or None if the file is new or changed."""
         known = self._modules.get(file.relative)
         return None if known is None or known[0] is not file else (known[1],)
 
     def restarted(self) -> Dependencies:
-        """Return what notes the inputs of a new state's results; nothing is under way of an earlier one."""
+        """Return the recorder of dependencies, reset for a new state."""
         self.dependencies.restart()
         return self.dependencies
 
     def hand_on(
         self, files: Mapping[str, ProjectFile], modules: Mapping[str, Module | None], flows: FunctionFlows
     ) -> None:
-        """Give a new state of the project what still holds of the one before.
+        """Pass on to a new state of the project the results of the previous state that still hold.
 
         Args:
-            files: Its files.
-            modules: The modules that they were linked as; None for what does not parse.
-            flows: Interprets their functions.
+            files: The files of the new state.
+            modules: The modules of the files. None for a file that does not parse.
+            flows: Interprets the functions of the new state.
         """
         before, self.is_done = self._modules, False
         self._modules = {relative: (files[relative], module) for relative, module in modules.items()}
@@ -60,18 +60,17 @@ class Reuse:
                 flows.known_flows.remember(*self._flows.known_flows.independent_of(changed))
         for relative, (_, old) in before.items():
             if old is not None and old is not modules.get(relative):
-                old.family = None  # if nobody looks for cycles in it any more, it keeps nothing else
+                old.family = None  # so an uncollected module keeps nothing else alive
         self._flows = flows
 
     def interpret_all(self, checkpoint: Callable[[], None]) -> int:
-        """Interpret all functions of the project, but for those that are nested too deeply.
+        """Interpret all functions of the project, except those that are nested too deeply.
 
         Args:
-            checkpoint: Called before each function that is interpreted; a CancelledError ends the work,
-                which can go on later.
+            checkpoint: Called before each function. A `CancelledError` stops the work, which can be resumed.
 
         Returns:
-            How many were interpreted.
+            The number of functions that were interpreted.
         """
         flows = self._flows
         if self.is_done or flows is None:

@@ -35,11 +35,17 @@ if TYPE_CHECKING:
     from fsrace_lint.program.name_index import NameIndex
 
 _ORDER: Final = "FSR4"
-"""The family of rules about the order of processes."""
+"""The prefix of the rules about the order of processes."""
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """What a check found, with the sources it reports on by `Place.path`, and what it saw for a baseline."""
+    """The result of a check.
+
+    Attributes:
+        outcome: The findings and counts to report.
+        sources: The sources of the reported files, by `Place.path`.
+        seen: What a baseline needs to know about the check.
+    """
 
     outcome: Outcome
     sources: Mapping[str, Source]
@@ -47,7 +53,7 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 class Run:
-    """One project, read once; it can be checked, and checked again with one file changed."""
+    """One project, read once. It can be checked, and checked again with some files changed."""
 
     def __init__(
         self,
@@ -65,16 +71,15 @@ class Run:
 
         Args:
             settings: The settings of the project.
-            targets: The files to report on, and the folders that could not be listed.
-            observer: Is told how far this is, and later what is done with the run.
+            targets: The files to report on, and the directories that cannot be listed.
+            observer: Receives the progress of this call and of later ones.
             memory: The cache of the project.
             whole: Whether the targets are all files of the project, so that it need not be walked.
-            jobs: The most processes to use, to extract the facts of files and to query them.
-            streaming: Whether sources are forgotten once they are taken apart. What asks for one later may
-                then raise ChangedError, as it may with a cache.
-            before: An earlier run in this process, with the same settings and in the same folder. Files that
-                have not changed since are not read again; where only comments and white space differ that
-                move nothing, what was linked is shared.
+            jobs: The maximum number of processes for extraction and queries.
+            streaming: Whether to drop each source after extraction. Later accesses to a source may then raise
+                `ChangedError`, as with a cache.
+            before: An earlier run in this process, with the same settings and current directory. Unchanged
+                files are not read again. If all files have the same facts, the linked project is shared.
 
         Raises:
             BaselineError: The settings name a baseline that cannot be used.
@@ -84,24 +89,24 @@ class Run:
         self.memory, self.jobs, self.streaming = memory, jobs, streaming
         self.baseline = baseline.of(settings)
         self.named: tuple[str, ...] = ()
-        """What the user named, as absolute paths."""
+        """The absolute paths that the user named."""
         self.unreadable: list[Unreadable] = [item for item in targets if isinstance(item, Unreadable)]
         self.files: dict[str, ProjectFile] = {}
         self.targets: list[str] = []
         self.listings: discover.FolderListings = discover.FolderListings(
             None if before is None else before.listings
         )
-        """What was seen of the folders of the project."""
+        """The directory listings of the project."""
         found = [item for item in targets if not isinstance(item, Unreadable)]
         named = [item if isinstance(item, Found) else discover.known(item, settings.root) for item in found]
         with observer.phase("find"):
-            listings = None if streaming else self.listings  # no other run comes after one that streams
+            listings = None if streaming else self.listings  # no run follows one that streams
             walked = () if whole else discover.look([settings.root], settings, listings=listings)
             every = {item.path: item for item in (*walked, *named) if not isinstance(item, Unreadable)}
         self.links = discover.links_among([*every.values()], settings.root)
-        """Links to files of the project, by relative path; such a file is read once, by its own name."""
+        """Links to files of the project, by relative path. Such a file is read once, by its own name."""
         self.symlinks = frozenset(item.path for item in every.values() if item.is_link)
-        """The files that are links, as absolute paths."""
+        """The absolute paths of the files that are links."""
         asked = {self.links.get(item.relative, item.relative) for item in named}
         observer.begins(settings, targets=len(asked), files=len(every) - len(self.links))
         observer.stage("Reading", len(every) - len(self.links))
@@ -110,9 +115,9 @@ class Run:
         known, since = ({}, 0) if before is None else (before.files, before.listings.since)
         self._read(own, asked, Reader(settings, packed, known, since))
         self.heads: NameIndex | None = None if before is None else before.heads
-        """The heads of the files, as they were linked last."""
+        """The name index of the files, as last linked."""
         self.reuse: Reuse | None = None if before is None else before.reuse
-        """What a process that stays hands on from run to run; the one before is of no use then."""
+        """What the daemon passes from run to run. The previous run can then no longer be used."""
         self._linked = None if before is None or before.links != self.links else before.linked_as(self.files)
         self.verdicts = CachedResults(self, None if memory is None else memory.results)
 
@@ -129,27 +134,24 @@ class Run:
                 self.observer.step()
 
     def load_sources(self) -> None:
-        """Read all sources that are not read yet: what works on with them finds them as they were.
+        """Read all sources that are not read yet, so that later changes of files do not matter.
 
         Raises:
-            ChangedError: A file was changed since this run began.
+            ChangedError: A file changed during the run.
         """
         for file in self.files.values():
             file.load_source()
 
     def check(self, *, silenced: bool = False, suppressed: bool = False, counted: bool = False) -> Checked:
-        """Link the files, run the rules on the targets, and take out what is suppressed or in the baseline.
+        """Link the files, run the rules on the targets, and apply the profile, comments, and the baseline.
 
         Args:
-            silenced: Whether to list the sites that are no findings too.
-            suppressed: Whether to list the findings that are taken out too.
+            silenced: Whether to also list operations that were analyzed and not reported.
+            suppressed: Whether to also list findings that comments or the baseline suppress.
             counted: Whether to count what linking could not resolve.
 
-        Returns:
-            What was found.
-
         Raises:
-            ChangedError: A file was changed since this run began.
+            ChangedError: A file changed during the run.
         """
         looked = self._looked(silenced=silenced)
         results = [one.judged for one in looked]
@@ -174,12 +176,12 @@ class Run:
         return Checked(outcome, sources, self._seen(results))
 
     def _looked(self, *, silenced: bool) -> list[FileResult]:
-        """Judge the targets, in several processes where that pays, but for those that are known."""
+        """Return the results of the targets. Those that are not cached may be computed in parallel."""
         known = {} if silenced else {relative: self.verdicts.get(relative) for relative in self.targets}
         unknown = [relative for relative in self.targets if known.get(relative) is None]
         if unknown:
             self.link()
-            # the first one is judged before workers are forked, and finds out what leads where in all files
+            # the first file is judged before workers are forked, and computes the call graph of all files
             unknown.sort(key=lambda relative: not self.files[relative].parsed)
         self.observer.stage("Checking", len(self.targets))
         looked = {name: FileResult(judged) for name, judged in known.items() if judged is not None}
@@ -190,7 +192,7 @@ class Run:
         return [looked[relative] for relative in self.targets]
 
     def _judge(self, unknown: Sequence[str], *, silenced: bool) -> dict[str, FileResult]:
-        from fsrace_lint.engine.parallel.workers import Task  # noqa: PLC0415  # not needed where all is known
+        from fsrace_lint.engine.parallel.workers import Task  # noqa: PLC0415  # not needed if all results are cached
 
         look = Task(functools.partial(self._look, silenced=silenced), FileResult, "query", one_first=True)
         sizes = [self.files[relative].size for relative in unknown]
@@ -209,17 +211,17 @@ class Run:
     def _unread(self) -> list[Finding]:
         if not self.unreadable:
             return []
-        from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # the rules: needed for their names
+        from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # loads the rules, for their names
 
         return project_link.unreadable(self.unreadable, self.settings)
 
     def _unresolved(self) -> dict[str, int]:
-        from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # the rules: not needed where nobody asks
+        from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # loads the rules, only on request
 
         return project_link.statistics(self.link()[1])
 
     def _silenced(self, relative: str, judged: JudgedFindings) -> Iterable[Silenced]:
-        from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # the rules: not needed where nobody asks
+        from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # loads the rules, only on request
 
         return project_link.silenced(self, relative, judged)
 
@@ -232,23 +234,22 @@ class Run:
         )
 
     def check_file(self, relative: str, problems: list[Problem]) -> JudgedFindings:
-        """Run the rules on one file; the project is linked the first time only.
+        """Run the rules on one file. The project is linked on the first call only.
 
-        A comment that suppresses what only the strict profile reports is not
-        unused in the default profile, and none is where the rule could not be asked.
+        In the default profile, a comment is not unused if it suppresses a finding of the strict profile. Nor
+        is a comment for a rule that was not run.
 
         Args:
-            relative: The file's path from the project root, one of `files`.
-            problems: Takes the failures of rules.
+            relative: The path relative to the project root, one of `files`.
+            problems: Failures of rules are appended here.
 
         Returns:
-            Its findings, those that comments suppress or the baseline holds, and those that the
-            profile leaves out.
+            The findings of the file, including those that comments, the baseline, or the profile hold back.
         """
         known = self.verdicts.get(relative)
         if known is None:
             before = len(problems)
-            from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # the rules: not needed where it is known
+            from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # loads the rules, only if there is no cached result
 
             known = project_link.judged(self, relative, problems)
             if len(problems) == before:
@@ -256,29 +257,26 @@ class Run:
         return known
 
     def judged_of(self, relative: str, found: Sequence[Finding]) -> JudgedFindings:
-        """Judge what the rules have found in one file; they are not asked again.
+        """Apply the profile, comments, and the baseline to findings in one file, without running rules.
 
         Args:
-            relative: The file's path from the project root, one of `files`.
-            found: What they have found.
-
-        Returns:
-            As `check_file`.
+            relative: The path relative to the project root, one of `files`.
+            found: The findings of the rules.
         """
-        from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # the rules: needed for their names
+        from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # loads the rules, for their names
 
         return project_link.judged_of(self, relative, found)
 
     def everything(self, paths: Container[str], *, everywhere: bool) -> list[Finding]:
-        """Give what all rules find, whether they are selected or not.
+        """Return the findings of all rules, whether they are selected or not.
 
         Args:
-            paths: The files to look at, as findings name them.
-            everywhere: Whether to look at all files of the project.
+            paths: The files to check, as `Place.path`.
+            everywhere: Whether to check all files of the project.
 
         Returns:
-            The findings of the profile, and all that are about the order of processes: what
-            a repair must not break.
+            The findings of the profile, and all findings about the order of processes. Fixes must not add to
+            these.
         """
         every = copy.copy(self)
         every.settings = msgspec.structs.replace(self.settings, select=(), ignore=())
@@ -291,37 +289,41 @@ class Run:
         return sorted(found, key=Finding.sort_key)
 
     def idiom(self, relative: str, span: Span) -> Idiom:
-        """Say how a call would test for the main process and wait for all, as its file spells that."""
+        """Return the spellings of a rank check and a barrier that fit a place in a file."""
         modules, project = self.link()
         module = modules[relative]
         return Idiom() if module is None else Idiom(*project.about(module).idioms(span))
 
     def collectives(self, relative: str, span: Span) -> tuple[str, ...]:
-        """Give the calls within a span of a file at which all processes meet."""
+        """Return the calls within a span of a file that are collectives."""
         modules, project = self.link()
         module = modules[relative]
         return () if module is None else project.about(module).collectives(span)
 
     def link(self) -> tuple[dict[str, Module | None], Project]:
-        """Link the files, once: the modules by `relative` (None for what does not parse), and the project."""
+        """Link the files on the first call.
+
+        Returns:
+            The modules by `relative` (None for a file that does not parse), and the project.
+        """
         if self._linked is None:
-            from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # the rules: not needed where it is known
+            from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # loads the rules, only if there is no cached result
 
             with self.observer.phase("link"):
                 self._linked = project_link.linked(self)
         return self._linked
 
     def narrowed(self, relative: str) -> Run:
-        """Give the same run with one file to report on; what was linked is shared."""
+        """Return a copy of the run that reports on one file. The linked project is shared."""
         self.link()
         other = copy.copy(self)
         other.targets, other.unreadable = [relative], []
         return other
 
     def with_sources(self, *changed: Source, without: Container[str] = ()) -> Run:
-        """Give the same run with some files replaced, reporting on those alone, and some left out.
+        """Return a run with some files replaced, which reports only on these, and some left out.
 
-        Where only comments and white space differ that move nothing, what was linked is shared.
+        If all files have the same facts, the linked project is shared.
         """
         other = object.__new__(Run)
         other.settings, other.baseline, other.named = self.settings, self.baseline, self.named
@@ -336,16 +338,16 @@ class Run:
         return other
 
     def succeeded_by(self, *changed: Source, without: Container[str] = ()) -> Run:
-        """Return the same as `with_sources`, for whoever asks nothing of this run any more.
+        """Return the same as `with_sources`, for callers that no longer use this run.
 
-        What the two have in common is not computed again.
+        Results that both runs have in common are not computed again.
         """
         other = self.with_sources(*changed, without=without)
         other.reuse = self.reuse
         return other
 
     def linked_as(self, files: Mapping[str, ProjectFile]) -> tuple[dict[str, Module | None], Project] | None:
-        """Give what is linked here, if it holds for other files too: their facts are the same."""
+        """Return the linked project if it also holds for other files, because their facts are equal."""
         if self._linked is None or self.files.keys() != files.keys():
             return None
         changed = [(old, files[name]) for name, old in self.files.items() if old is not files[name]]
@@ -354,7 +356,7 @@ class Run:
 
 
 def _shown(outcome: Outcome) -> set[str]:
-    """Give the paths that reports show lines of."""
+    """Return the paths of the files from which reports show lines."""
     findings = [*outcome.findings, *(one.finding for one in outcome.suppressed or ())]
     paths = {finding.place.path for finding in findings}
     paths |= {related.place.path for finding in findings for related in finding.related}

@@ -1,4 +1,4 @@
-"""One file that is handed over: judged in its place in the project, the rest of which is on the disk."""
+"""Check one file that is passed on stdin as part of its project, whose other files are on disk."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ def check_handed(
     jobs: int = 1,
     streaming: bool = False,
 ) -> tuple[Run, Checked]:
-    """Check the bytes of one file as if they were on the disk.
+    """Check the bytes of one file as if they were on disk.
 
     Args:
         data: The bytes.
-        file: What the file is called; it need not exist.
+        file: The path of the file, which need not exist.
         settings: The settings of its project.
-        force_exclude: Whether the exclusions hold for it too.
-        silenced: Whether to list the sites that are no findings too.
-        suppressed: Whether to list what comments suppress and the baseline holds too.
+        force_exclude: Whether exclusions apply to the file.
+        silenced: Whether to also list operations that were analyzed and not reported.
+        suppressed: Whether to also list findings that comments or the baseline suppress.
         counted: Whether to count what linking could not resolve.
-        cache: What may be taken from the cache of the project, and left there.
-        observer: Is told how far it is.
-        jobs: The most processes to use.
-        streaming: Whether sources may be forgotten once they are taken apart.
+        cache: What to read from and write to the cache of the project.
+        observer: Receives the progress.
+        jobs: The maximum number of processes.
+        streaming: Whether the run may drop each source after extraction.
 
     Returns:
         The run and its result.
@@ -65,7 +65,7 @@ def check_handed(
 
 
 def with_file(run: Run, data: bytes, file: Path) -> Run:
-    """Give the same run with one file replaced or added, reporting on that alone."""
+    """Return a run with one file replaced or added, which reports only on this file."""
     root = run.settings.root
     link = run.links.get(source.names_of(file, root)[2])
     read = source.decode(data, file if link is None else root / link, root)

@@ -1,4 +1,4 @@
-"""Projects that a process keeps linked, so that a few of their files can be checked again at once."""
+"""Linked projects that a daemon keeps in memory, to check a few of their files again quickly."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ if TYPE_CHECKING:
     from fsrace_lint.pipeline.discover import Found
 
 MOST: Final = 4
-"""The most projects that are kept: each holds the facts of all its files."""
+"""The maximum number of projects to keep. Each holds the facts of all its files."""
 FEW: Final = 8
-"""So many files are few in any project."""
+"""A check of at most this many files is small in any project."""
 MANY_FOLLOWED: Final = 1000
-"""So many functions are followed when a project was read, and are worth to be left alone from then on."""
+"""If more functions than this were interpreted, their results are excluded from garbage collection."""
 MOST_CHECKS: Final = 10
-"""After so many checks that come one after the other memory is freed."""
+"""After more consecutive checks than this, memory is freed."""
 
 
 class NotWarmError(Exception):
-    """What is asked for is not kept, or would take longer than in a process of its own."""
+    """The project is not in memory, or the check would take longer than in a process of its own."""
 
 
 class WarmProjects:
-    """The projects, by their settings and the folder from which their paths are spelled."""
+    """The projects, by their settings and the current directory from which their paths are spelled."""
 
     def __init__(self) -> None:
-        """Keep nothing yet."""
+        """Start without projects."""
         self.loads = False
-        """Whether a project that is not kept is read when it is asked for."""
+        """Whether to load a project that is not in memory."""
         self._runs: dict[tuple[Settings, str], Run] = {}
         self._checks = self._followed = 0
-        """The checks since this was tidied, and the functions that were followed."""
+        """The checks and the interpreted functions since the last call of `tidy`."""
         self._is_aged = False
-        """Whether something may be of no use any more that is kept for good."""
+        """Whether objects that are excluded from garbage collection may be unused by now."""
 
     @property
     def projects(self) -> list[tuple[str, bool]]:
-        """The roots of the projects, what was asked for last at the end, and whether all is done there."""
+        """The roots of the projects, least recently used first, each with whether all work there is done."""
         return [
             (str(settings.root), run.reuse is not None and run.reuse.is_done and not self.is_untidy)
             for (settings, _), run in self._runs.items()
@@ -57,45 +57,42 @@ class WarmProjects:
     def run(
         self, settings: Settings, targets: Sequence[Found | Unreadable], observer: Observer, *, whole: bool
     ) -> Run:
-        """Give a project as it is on the disk now.
+        """Return a run for the current state of a project on disk.
 
         Args:
-            settings: Its settings.
+            settings: The settings of the project.
             targets: The files to report on.
-            observer: Is told how far this is.
-            whole: Whether the targets are all of its files.
-
-        Returns:
-            What a new run would be.
+            observer: Receives the progress.
+            whole: Whether the targets are all files of the project.
 
         Raises:
-            NotWarmError: It is not kept, or too much is asked for.
+            NotWarmError: The project is not in memory, or there are too many targets.
             BaselineError: The settings name a baseline that cannot be used.
         """
-        key = settings, os.getcwd()  # noqa: PTH109  # as the files are spelled
+        key = settings, os.getcwd()  # noqa: PTH109  # paths are spelled relative to it
         if key not in self._runs:
             if not self.loads:
-                raise NotWarmError(f"{settings.root} is not kept")
+                raise NotWarmError(f"{settings.root} is not loaded")
             self._runs[key] = _loaded(settings)
             for oldest in list(self._runs)[:-MOST]:
                 del self._runs[oldest]
         self._checks += 1
         before = self._runs[key]
         if len(targets) > max(FEW, len(before.files) // MANY):
-            raise NotWarmError(f"{len(targets)} files are too many")
-        observer.note(f"daemon: process {os.getpid()} knows {settings.root}, and reads what was changed")
+            raise NotWarmError(f"too many files: {len(targets)}")
+        observer.note(f"daemon: pid {os.getpid()} has {settings.root} loaded and reads only changed files")
         for file in before.files.values():
-            file.drop_source()  # of what was reported before
+            file.drop_source()  # left over from the previous report
         now = Run(settings, targets, observer, whole=whole, before=before)
         del self._runs[key]
         self._runs[key] = now
         return now
 
     def prepare(self, checkpoint: Callable[[], None]) -> None:
-        """Interpret the functions that the next check may ask about.
+        """Interpret the functions that the next check may need.
 
         Args:
-            checkpoint: Called before each function; a CancelledError ends the work.
+            checkpoint: Called before each function. A `CancelledError` stops the work.
         """
         for run in reversed([*self._runs.values()]):
             if run.reuse is not None:
@@ -106,13 +103,14 @@ class WarmProjects:
 
     @property
     def is_untidy(self) -> bool:
-        """Whether anything was done since this was tidied."""
+        """Whether there was any work since the last call of `tidy`."""
         return self._checks > 0 or self._followed > 0
 
     def tidy(self) -> None:
-        """Free the memory of what is of no use any more; nobody can be served meanwhile.
+        """Free unused memory. The daemon answers no requests meanwhile.
 
-        Where nothing was done since, what was kept for good is looked through too.
+        If there was no work since the last call, objects that were excluded from garbage collection are
+        collected too.
         """
         if self.is_untidy:
             gc.collect()
@@ -127,12 +125,12 @@ class WarmProjects:
 
 
 def _loaded(settings: Settings) -> Run:
-    """Read and link a project, with what its cache holds."""
+    """Read and link a project, using its cache."""
     run = Run(settings, (), memory=ProjectCache.of(settings, CacheUse.FACTS))
     for file in run.files.values():
         file.detach_from_cache()
     run.memory, run.reuse = None, Reuse()
-    # what is kept for good is not looked through for cycles again and again
+    # objects that are kept for good need not be scanned for cycles repeatedly
     gc.collect()
     gc.freeze()
     run.link()

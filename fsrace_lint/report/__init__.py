@@ -1,6 +1,6 @@
-"""What a run found, and how it is shown: one format a file, one signature.
+"""The results of a run and their output formats: one module for each format, all with one signature.
 
-A format is loaded when it is asked for, so that `json` does not pay for `rich`.
+A format is imported only when it is used, so that `json` does not pay for `rich`.
 """
 
 from __future__ import annotations
@@ -20,31 +20,36 @@ if TYPE_CHECKING:
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """Something that went wrong in the run itself, such as a folder that cannot be listed."""
+    """A failure of the run itself, such as a directory that cannot be listed."""
 
     path: str
     message: str
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """A stretch of a file as it is, and the text that takes its place."""
+    """A span of a file, and the text that replaces it."""
 
     span: Span
     text: str
 
 
 class Preview(msgspec.Struct, frozen=True):
-    """What a fix alone would change in its file, from the top, or the reason why it is refused."""
+    """The edits of one fix in its file, in order, or the reason why the fix is refused."""
 
     edits: tuple[Edit, ...] = ()
     refusal: str = ""
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """Everything a run has to say: sorted findings, its own failures, and flat counts.
+    """The results of a run.
 
-    `silenced`, `suppressed` and `previews` are None where nobody asked for them; `previews`
-    are those of all fixes that can be made.
+    Attributes:
+        findings: The findings, sorted.
+        errors: The failures of the run itself.
+        statistics: Counts by name.
+        silenced: The calls that are not reported, with reasons; None if not requested.
+        suppressed: The suppressed findings; None if not requested.
+        previews: The previews of all safe and unsafe fixes; None if not requested.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -56,11 +61,16 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class RuleInfo(msgspec.Struct, frozen=True):
-    """What a report may say of a rule.
+    """The description of a rule in a report.
 
-    `page` begins with a line that is its title. `cwe` is 0 for the rules about the
-    tool itself. `evidence` is the weakest with which the default profile reports it,
-    and empty for a rule of the strict profile.
+    Attributes:
+        code: The code of the rule.
+        name: The name of the rule.
+        page: The page of the rule; its first line is the title.
+        severity: The severity of its findings.
+        cwe: The CWE number; 0 for the rules about the tool itself.
+        evidence: The weakest evidence that the default profile reports; empty for a rule of the strict
+            profile.
     """
 
     code: str
@@ -72,18 +82,25 @@ class RuleInfo(msgspec.Struct, frozen=True):
 
 
 class Tool(msgspec.Struct, frozen=True):
-    """What a report may say of the tool: its version, and its rules by code."""
+    """The description of the tool in a report: its version, and its rules by code."""
 
     version: str = ""
     rules: tuple[RuleInfo, ...] = ()
 
 
 class Options(msgspec.Struct, frozen=True):
-    """How to show it; a format ignores what it has no use for.
+    """The options of a report; a format ignores those that it does not use.
 
-    Without `list_errors` the text only counts the failures of the run, which
-    are on standard error already; without `summary` it has no closing line. `seconds`
-    tells what has taken how long so far, and belongs to the statistics.
+    Attributes:
+        color: Whether to use colors.
+        width: The width of the terminal.
+        statistics: Whether to show statistics.
+        seconds: Returns the duration of each phase so far, for the statistics.
+        summary: Whether to end with a closing line.
+        list_errors: Whether to list the failures of the run; if they are already on standard error, only
+            count them.
+        hints: Whether to add a line about the next step after the closing line.
+        tool: The description of the tool.
     """
 
     color: bool = False
@@ -92,26 +109,32 @@ class Options(msgspec.Struct, frozen=True):
     seconds: Callable[[], Mapping[str, float]] | None = None
     summary: bool = True
     list_errors: bool = True
+    hints: bool = False
     tool: Tool = Tool()
 
 
 class Renderer(Protocol):
-    """The one signature of a format."""
+    """The signature of a format."""
 
     def __call__(self, outcome: Outcome, sources: Mapping[str, Source], options: Options) -> str:
-        """Give the whole report; it ends with a newline unless it is empty."""
+        """Return the whole report; it ends with a newline unless it is empty."""
         ...
 
 
+FOR_PEOPLE: Final = ("full", "concise", "grouped", "trace")
+"""The formats for a terminal; the first is the default."""
 FORMATS: Final[Mapping[str, str]] = MappingProxyType(
-    {name: f"{__name__}.{name}" for name in ("text", "json", "github", "gitlab", "html", "junit", "sarif")}
+    {
+        name: f"{__name__}.{name}"
+        for name in (*FOR_PEOPLE, "json", "github", "gitlab", "html", "junit", "sarif")
+    }
 )
-"""The name of each format, and the module whose `render` writes it."""
+"""The name of each format, and the module that defines its `render()`."""
 SHOWING_FIXES: Final = frozenset(("html", "sarif"))
-"""The formats that show what fixes would change, which costs a repair of each."""
+"""The formats that show the edits of fixes, so that each fix must be computed."""
 
 
 def render(name: str, outcome: Outcome, sources: Mapping[str, Source], options: Options) -> str:
-    """Give the report in the format of that name, one of `FORMATS`; `sources` go by `Place.path`."""
+    """Return the report in one of `FORMATS`; the keys of `sources` are values of `Place.path`."""
     renderer: Renderer = import_module(FORMATS[name]).render
     return renderer(outcome, sources, options)

@@ -11,10 +11,10 @@ from fsrace_lint.report.words import visible
 
 
 def unified(path: str, before: bytes, after: bytes, encoding: str) -> str:
-    """Give the diff from `before` to `after`, or nothing where they are equal.
+    """Return the diff from `before` to `after`; it is empty if they are equal.
 
-    Lines end where git ends them, at a line feed, so a carriage return stays in
-    its line. Written out in `encoding`, the diff applies byte for byte.
+    Like git, the diff splits lines only at a line feed, so a carriage return stays in its line. Encoded in
+    `encoding`, the diff applies byte for byte.
     """
     old, new = _lines(before, encoding), _lines(after, encoding)
     lines = difflib.unified_diff(old, new, _header(f"a/{path}", encoding), _header(f"b/{path}", encoding))
@@ -24,8 +24,8 @@ def unified(path: str, before: bytes, after: bytes, encoding: str) -> str:
 
 
 def for_the_eyes(diff: str, *, color: bool) -> str:
-    """Give the diff as it is shown, colored or not, with control characters spelled out: none to apply."""
-    from fsrace_lint.report.text import paint  # noqa: PLC0415 - only here does a diff need rich
+    """Return the diff for display, with escaped control characters; it cannot be applied."""
+    from fsrace_lint.report.layout import paint  # noqa: PLC0415 - only here does a diff need rich
 
     def shown(line: str) -> str:
         return "\t".join(map(visible, line.removesuffix("\r").split("\t")))
@@ -41,18 +41,18 @@ def _style(line: str) -> str:
 
 
 def _lines(data: bytes, encoding: str) -> list[str]:
-    # `utf-8-sig` would hide the byte order mark, which the line on disk has.
+    # `utf-8-sig` would hide the byte order mark of the line on the disk.
     codec = "utf-8" if codecs.lookup(encoding).name == "utf-8-sig" else encoding
     try:
         text = data.decode(codec)
-    except UnicodeError:  # and only then: some codecs know no such answer to errors
+    except UnicodeError:  # not earlier: some codecs do not support "replace"
         text = data.decode(codec, "replace")
     return list(io.StringIO(text, newline="\n"))
 
 
 def _header(name: str, encoding: str) -> str:
-    """Name a file as git does: quoted if it must be, and with a tab after a name that holds a space."""
-    # Names are UTF-8 on disk, so one that is not ASCII cannot stand in a diff of another encoding.
+    """Return a file name as git writes it: quoted if necessary, and with a tab after a name with a space."""
+    # Names are UTF-8 on the disk, so a diff in another encoding cannot contain non-ASCII names.
     utf8 = codecs.lookup(encoding).name.startswith("utf-8")
     if name.isprintable() and (utf8 or name.isascii()) and not set(name) & {'"', "\\"}:
         return f"{name}\t" if " " in name else name

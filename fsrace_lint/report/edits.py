@@ -1,4 +1,4 @@
-"""What a change does to a text: as few edits as tell it, each with its place in the text as it was."""
+"""The smallest edits between two texts, with positions in the old text."""
 
 from __future__ import annotations
 
@@ -18,50 +18,50 @@ _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 def lines_of(text: str) -> list[str]:
-    """Give the lines of a text with their ends."""
+    """Return the lines of a text with their line ends."""
     return _LINE.findall(text)
 
 
 def between(before: str, after: str) -> tuple[Edit, ...]:
-    """Tell two texts apart.
+    """Return the edits that turn one text into another.
 
     Args:
-        before: The text as it is.
-        after: The text as it is to be.
+        before: The old text.
+        after: The new text.
 
     Returns:
-        The edits from the top; they neither overlap nor touch, and none parts a carriage
-        return from its line feed.
+        The edits in order; they neither overlap nor touch, and none separates a carriage return from its line
+        feed.
     """
     text = Lined(before)
     return text.edits(0, len(text.lines), after)
 
 
 class Lined:
-    """A text with its lines, for many changes of it."""
+    """A text with its lines, for many changes."""
 
     def __init__(self, text: str) -> None:
-        """Take a text apart."""
+        """Split a text into lines."""
         self.text = text
         self.lines = lines_of(text)
         self._starts = _starts(self.lines)
 
     def edits(self, first: int, last: int, instead: str) -> tuple[Edit, ...]:
-        """Tell what it changes to put another text in the place of some lines.
+        """Return the edits that replace some lines.
 
         Args:
             first: The first line, counted from 0.
-            last: The line behind the last one.
-            instead: The text; it ends with a line, unless the lines are the last.
+            last: The line after the last one.
+            instead: The new text; it ends with a line end, unless it replaces the last lines.
 
         Returns:
-            The edits, as `between` gives them.
+            The edits, as for `between()`.
         """
         old, new = self.lines[first:last], lines_of(instead)
         if old == new:
             return ()
         while (head := same(old, new)) == min(len(old), len(new)) and last < len(self.lines):
-            # what is added or taken out may well stand below, too: the last of equal places is told
+            # added or deleted lines may repeat below: among equal positions, the last one is returned
             below = self.lines[last : last + len(old) + len(new)]
             old, new, last = old + below, new + below, last + len(below)
         tail = same(old[head:][::-1], new[head:][::-1])
@@ -77,7 +77,7 @@ class Lined:
 
 
 def applied(text: str, edits: Iterable[Edit]) -> str:
-    """Give a text with all edits made, whose places are those in the text as it was."""
+    """Return a text with all edits applied; their positions refer to the original text."""
     starts = _starts(lines_of(text))
     ordered = sorted(edits, key=lambda edit: edit.span, reverse=True)
     for edit in ordered:
@@ -89,7 +89,7 @@ def applied(text: str, edits: Iterable[Edit]) -> str:
 
 
 def _starts(lines: Sequence[str]) -> list[int]:
-    """Give where each line begins, and where the text ends."""
+    """Return the offset of each line, and of the end of the text."""
     return [0, *accumulate(map(len, lines))]
 
 
@@ -100,7 +100,7 @@ def same(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _trimmed(before: str, starts: Sequence[int], begin: int, end: int, text: str) -> Edit:
-    """Make an edit of what differs, without the characters that are equal at its ends."""
+    """Return an edit without the characters that are equal at both ends."""
     old = before[begin:end]
     head = same(old, text)
     if old[:head].endswith("\r") and "\n" in (old[head : head + 1], text[head : head + 1]):
@@ -115,7 +115,7 @@ def _trimmed(before: str, starts: Sequence[int], begin: int, end: int, text: str
 
 
 def _position(text: str, starts: Sequence[int], offset: int) -> tuple[int, int]:
-    """Give the line and column of an offset; behind the last line end, a line begins."""
+    """Return the line and column of an offset; after the last line end, a new line begins."""
     last = len(starts) - 1
     line = bisect_right(starts, offset, 0, last)
     if offset == starts[last] and (not text or text[-1] in "\r\n"):

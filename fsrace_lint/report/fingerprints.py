@@ -1,4 +1,4 @@
-"""One fingerprint for each finding of a report, which stays when lines have moved."""
+"""A fingerprint for each finding of a report, which does not depend on line numbers."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 def fingerprints(findings: Iterable[Finding], lines: Lines) -> list[str]:
-    """Give each finding a fingerprint that no other has.
+    """Return a unique fingerprint for each finding.
 
-    It is made of what the baseline knows a finding by, with the path as the report names
-    it. Findings that are equal in all of this are counted, from the top.
+    It is computed from the key of the finding in the baseline, with the path as the report shows it. Findings
+    with equal keys are numbered in order.
 
     Args:
-        findings: The findings, in the order in which they are reported.
+        findings: The findings, in the order of the report.
         lines: The lines of their sources.
 
     Returns:
-        Hexadecimal digits for each, in the same order.
+        Hexadecimal digits for each finding, in the same order.
     """
     seen: Counter[Key] = Counter()
     found = []

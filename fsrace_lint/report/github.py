@@ -20,7 +20,7 @@ LEVELS: Final[Mapping[Severity, str]] = MappingProxyType(
 
 
 def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) -> str:  # noqa: ARG001
-    """Give one workflow command a line, findings first."""
+    """Return one workflow command on each line, findings first."""
     commands = [_finding(finding) for finding in outcome.findings]
     commands += [_problem(problem) for problem in outcome.errors]
     return "".join(f"{command}\n" for command in commands)
@@ -29,7 +29,7 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
 def _finding(finding: Finding) -> str:
     span = finding.place.span
     properties = {"file": finding.place.path, "line": str(span.line)}
-    # GitHub rejects columns on an annotation of several lines.
+    # GitHub rejects columns in an annotation that spans multiple lines.
     if span.line == span.end_line:
         properties |= {"col": str(span.column), "endLine": str(span.end_line)}
         properties["endColumn"] = str(span.end_column)
@@ -44,7 +44,7 @@ def _finding(finding: Finding) -> str:
 
 def _problem(problem: Problem) -> str:
     properties = {"file": problem.path} if problem.path else {}
-    properties["title"] = "fsrace-lint failed here"
+    properties["title"] = "fsrace-lint error"
     return _command("error", properties, problem.message)
 
 

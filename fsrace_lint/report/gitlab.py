@@ -1,4 +1,4 @@
-"""GitLab Code Quality: findings in merge requests and in the changes they make."""
+"""GitLab Code Quality: findings in merge requests and their changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SEVERITIES: Final[Mapping[Severity, str]] = MappingProxyType(
 
 
 def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) -> str:  # noqa: ARG001
-    """Give one JSON array in plain ASCII."""
+    """Return one JSON array in ASCII."""
     marks = fingerprints(outcome.findings, Lines(sources))
     issues: list[Json] = [_issue(*pair) for pair in zip(outcome.findings, marks, strict=True)]
     return f"{written(issues)}\n"

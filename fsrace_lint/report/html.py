@@ -1,4 +1,4 @@
-"""One page for a browser: it needs no network, no server and no script, and is better with a script."""
+"""One HTML page that needs no network, server, or script; a script adds filters."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ if TYPE_CHECKING:
     from fsrace_lint.report import Options, Outcome, Preview
 
 _ALL_OPEN: Final = 3
-"""Up to so many findings, all are shown in full."""
+"""The maximum number of findings for which all are expanded."""
 _FILES_OPEN: Final = 40
-"""Up to so many findings, the list of each file is open, and the first finding is shown in full."""
+"""The maximum number of findings for which each file, and the first finding, is expanded."""
 _EVIDENCE: Final[Mapping[str, str]] = {
-    "evident": "several processes run it",
-    "plausible": "several processes may run it",
-    "none": "nothing shows that several processes run it",
+    "evident": "runs in multiple processes",
+    "plausible": "may run in multiple processes",
+    "none": "no evidence that multiple processes run this",
 }
+_EVIDENCE_LABELS: Final[Mapping[str, str]] = {"evident": "yes", "plausible": "maybe", "none": "no evidence"}
 _NOTE: Final = (
-    "A diff shows what its fix alone would change. ",
-    " also judges by all rules what comes of the fixes, over the whole project, before it writes.",
+    "Each diff shows the change that its fix makes alone. Before ",
+    " writes anything, it applies all fixes together and checks the whole project again with all rules.",
 )
 _LOGO: Final = Markup(
     '<svg class="logo" viewBox="0 0 32 32" aria-hidden="true" focusable="false">'
@@ -46,7 +47,7 @@ _LOGO: Final = Markup(
 
 
 def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) -> str:
-    """Give one HTML document in plain ASCII, with its style and its script in it."""
+    """Return one HTML document in ASCII, including its style and its script."""
     style, script = _resource("style.css"), _resource("script.js")
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}';"
@@ -78,7 +79,7 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
 
 
 def _resource(name: str) -> Markup:
-    """Give the style or the script, which stand in the page as they are."""
+    """Return the style or the script, which are included without changes."""
     file = importlib.resources.files("fsrace_lint.report.page").joinpath(name)
     return Markup(file.read_text("ascii").replace("\r\n", "\n"))
 
@@ -91,7 +92,7 @@ def _headline(findings: Sequence[Finding]) -> str:
     if not findings:
         return "No filesystem races found"
     files = len({finding.place.path for finding in findings})
-    return f"{count(len(findings), 'problem')} in {count(files, 'file')}"
+    return f"{count(len(findings), 'finding')} in {count(files, 'file')}"
 
 
 def _bar(options: Options) -> Markup:
@@ -113,7 +114,7 @@ def _summary(outcome: Outcome) -> Markup:
     fixes = Counter(finding.fix.applicability for finding in found if finding.fix)
     for kind, told in (
         (Applicability.SAFE, "fixable with fsrace-lint fix"),
-        (Applicability.UNSAFE, "with --unsafe-fixes"),
+        (Applicability.UNSAFE, "fixable with --unsafe-fixes"),
     ):
         if number := fixes[kind]:
             facts.append(tag("li", tag("b", str(number)), f" {told}"))
@@ -136,15 +137,15 @@ def _failures(outcome: Outcome) -> Markup:
         tag("li", f"{error.path}: {error.message}" if error.path else error.message)
         for error in outcome.errors
     ]
-    title = f"{count(len(rows), 'failure')} in the run itself: not everything was checked"
+    title = f"{count(len(rows), 'error')}: some files were not checked"
     return tag("div", tag("h2", title), tag("ul", *rows), class_="failures")
 
 
 def _aside(findings: Sequence[Finding], options: Options) -> Markup:
-    """Give what chooses among the findings, which needs the script, and the list of rules, which does not."""
+    """Return the filters, which need the script, and the list of rules, which does not."""
     if not findings:
         return Markup()
-    text = tag("input", type="search", id="text", placeholder="Path, message or code", autocomplete="off")
+    text = tag("input", type="search", id="text", placeholder="Path, message, or code", autocomplete="off")
     severities = Counter(finding.severity.value for finding in findings)
     evidences = Counter(finding.evidence for finding in findings)
     buttons = [tag("button", label, type="button", id=name) for name, label in _BUTTONS]
@@ -152,8 +153,12 @@ def _aside(findings: Sequence[Finding], options: Options) -> Markup:
         "form",
         tag("label", "Search", for_="text"),
         text,
-        _choices("Severity", "severity", [(s.value, severities[s.value]) for s in Severity]),
-        _choices("Evidence", "evidence", [(name, evidences[name]) for name in _EVIDENCE]),
+        _choices("Severity", "severity", [(s.value, s.value, severities[s.value]) for s in Severity]),
+        _choices(
+            "Runs in multiple processes",
+            "evidence",
+            [(name, label, evidences[name]) for name, label in _EVIDENCE_LABELS.items()],
+        ),
         tag("div", *buttons, class_="buttons"),
         tag("p", role="status", id="shown"),
         class_="script",
@@ -163,28 +168,28 @@ def _aside(findings: Sequence[Finding], options: Options) -> Markup:
         _rule(rule.code, rule.name, number) for rule, number in rulebook.occurring(findings, options.tool)
     ]
     listed = tag("details", tag("summary", tag("h2", "Rules")), tag("ul", *rules), open=True, id="by-rule")
-    return tag("aside", form, tag("nav", listed, aria_label="Rules"), aria_label="Choose findings")
+    return tag("aside", form, tag("nav", listed, aria_label="Rules"), aria_label="Filter findings")
 
 
 _BUTTONS: Final = (("open", "Expand all"), ("close", "Collapse all"), ("clear", "Clear filters"))
 
 
-def _choices(title: str, name: str, values: Iterable[tuple[str, int]]) -> Markup:
+def _choices(title: str, name: str, values: Iterable[tuple[str, str, int]]) -> Markup:
     boxes = [
         tag(
             "label",
             tag("input", type="checkbox", name=name, value=value),
-            tag("span", value, " ", tag("small", str(number))),
+            tag("span", label, " ", tag("small", str(number))),
             class_="chip",
         )
-        for value, number in values
+        for value, label, number in values
         if number
     ]
     return tag("fieldset", tag("legend", title), tag("div", *boxes, class_="chips"))
 
 
 def _rule(code: str, name: str, number: int) -> Markup:
-    label = f"Only {code} {name}"
+    label = f"Show only {code} {name}"
     box = tag("input", type="checkbox", name="rule", value=code, class_="script", aria_label=label)
     link = tag("a", tag("span", code, class_="code"), " ", name, href=f"#{code}")
     return tag("li", box, link, tag("small", str(number)))
@@ -207,7 +212,7 @@ def _main(outcome: Outcome, sources: Mapping[str, Source], options: Options) -> 
         files.append(
             _file(path, [finding for _, finding in members], rows, is_open=len(found) <= _FILES_OPEN)
         )
-    nothing = tag("p", "No finding is like that.", id="nothing", hidden=True)
+    nothing = tag("p", "No findings match the filters.", id="nothing", hidden=True)
     heading = tag("h2", "Findings", id="findings", tabindex="-1", class_="sr")
     return tag(
         "main", heading, *files, nothing, rulebook.pages(found, options.tool), _statistics(outcome, options)
@@ -253,13 +258,13 @@ def _body(finding: Finding, lines: Lines, preview: Preview | None, source: Sourc
         tag("a", tag("span", finding.code, class_="code"), " ", finding.name, href=f"#{finding.code}"),
         tag("span", finding.severity.value),
         join(["in ", tag("code", within)]) if within else "at module level",
-        tag("span", f"{finding.evidence}: {_EVIDENCE.get(finding.evidence, '')}"),
-        "strict profile only" if finding.strict else "",
+        tag("span", _EVIDENCE.get(finding.evidence, "")),
+        "reported only with the strict profile" if finding.strict else "",
     ]
     facts = tag("ul", *(tag("li", fact) for fact in about if fact), class_="about")
     parts = [facts, frames(finding, lines)]
     if finding.witness:
-        parts.append(tag("section", tag("h5", "What goes wrong"), timeline(finding.witness)))
+        parts.append(tag("section", tag("h5", "Failing interleaving"), timeline(finding.witness)))
     if finding.fix:
         parts.append(change(finding, finding.fix, preview, source))
     return join(parts)
@@ -276,6 +281,6 @@ def _statistics(outcome: Outcome, options: Options) -> Markup:
 
 
 def _footer(options: Options, *, fixes: bool) -> Markup:
-    made = f"Made by fsrace-lint {options.tool.version}".strip()
-    told = join([_NOTE[0], tag("code", "fsrace-lint fix"), _NOTE[1]]) if fixes else ""
-    return tag("footer", tag("p", told) if told else "", tag("p", f"{made}."))
+    made = f"Generated by fsrace-lint {options.tool.version}".strip()
+    note = join([_NOTE[0], tag("code", "fsrace-lint fix"), _NOTE[1]]) if fixes else ""
+    return tag("footer", tag("p", note) if note else "", tag("p", f"{made}."))

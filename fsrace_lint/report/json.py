@@ -1,4 +1,4 @@
-"""The JSON format: public, versioned, and described by `docs/findings.schema.json`."""
+"""The JSON format: public, versioned, and specified by `docs/findings.schema.json`."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _STEERING: Final = re.compile(rf"[^\x00-\x7e]|{LOG_COMMAND.pattern}")
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
 
-def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) -> str:  # noqa: ARG001  # no source is shown
-    """Give the report as one JSON object."""
+def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) -> str:  # noqa: ARG001  # the format shows no source code
+    """Return the report as one JSON object."""
     document: dict[str, Json] = {
         "version": VERSION,
         "findings": [_finding(finding) for finding in outcome.findings],
@@ -40,7 +40,7 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
 
 
 def _measured(outcome: Outcome, options: Options) -> dict[str, Json]:
-    """Count the findings, and tell what took how long: the one thing that is not the same every time."""
+    """Return counts of the findings, and the duration of each phase, which is not reproducible."""
     return {
         "rules": {**measured.by_rule(outcome)},
         "evidence": {**measured.by_evidence(outcome)},
@@ -96,7 +96,7 @@ def _related(related: Related) -> Json:
 
 
 def witness(witness: Witness) -> Json:
-    """Give an interleaving as data."""
+    """Return a failing interleaving as JSON data."""
     steps: list[Json] = [
         {"process": step.process, "action": step.action, "result": step.result} for step in witness.steps
     ]
@@ -112,25 +112,25 @@ def _fix(fix: Fix) -> Json:
 
 
 def written(value: Json) -> str:
-    """Write a value, or a part of one, as every report in JSON does: indented, and plain.
+    """Return a value, or a part of a report, as indented JSON in ASCII.
 
     Args:
-        value: What a report says.
+        value: The value.
 
     Returns:
-        JSON without a line feed at its end.
+        JSON without a final line feed.
     """
     return _plain(msgspec.json.format(msgspec.json.encode(_encodable(value)), indent=2).decode("utf-8"))
 
 
 def _plain(text: str) -> str:
-    """Write JSON in ASCII, and so that it steers neither a terminal nor the log of a CI service.
+    """Escape JSON so that it is ASCII, and controls neither a terminal nor the log of a CI service.
 
     Args:
         text: JSON.
 
     Returns:
-        The same data.
+        JSON with the same data.
     """
     return _STEERING.sub(_escaped, text)
 
@@ -141,13 +141,13 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def _encodable(value: Json) -> Json:
-    """Spell out lone surrogates, the undecodable bytes of a path, for which UTF-8 has no code.
+    """Escape lone surrogates, which represent undecodable bytes of a path and have no UTF-8 encoding.
 
     Args:
-        value: What a report says.
+        value: The value.
 
     Returns:
-        The same without them.
+        The value without lone surrogates.
     """
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""JUnit XML: findings among the results of tests, as Jenkins, GitLab and others show them."""
+"""JUnit XML: findings as test results, for Jenkins, GitLab, and others."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
+from fsrace_lint.report.provenance import help_text
 from fsrace_lint.report.words import visible
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 
 
 def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) -> str:  # noqa: ARG001
-    """Give one test suite in plain ASCII: a test case for each finding and each failure of the run."""
+    """Return one test suite in ASCII, with a test case for each finding and each failure of the run."""
     cases = [_finding(finding) for finding in outcome.findings]
     cases += [_problem(problem) for problem in outcome.errors]
     _tell_apart(cases)
@@ -36,7 +37,7 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
     suite = ET.SubElement(root, "testsuite", {**counts, "skipped": "0"})
     suite.extend(cases or [ET.Element("testcase", {"classname": TOOL, "name": PASSED})])
     ET.indent(root)
-    # What is not ASCII becomes a character reference, so the declaration holds on every terminal.
+    # Non-ASCII characters become character references, so the declared encoding is always correct.
     body = ET.tostring(root, encoding="us-ascii", xml_declaration=False).decode("ascii")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
 
@@ -52,7 +53,7 @@ def _finding(finding: Finding) -> ET.Element:
 
 
 def _told(finding: Finding) -> Iterable[str]:
-    """Tell a finding in lines: the message, the related places, the witness, and the fix."""
+    """Yield the lines of a finding: the message, the related locations, the interleaving, and the fix."""
     yield f"{finding.place.position}: {finding.code} {finding.name}: {finding.message}"
     for related in finding.related:
         yield f"  {related.place.position}: {related.message}"
@@ -62,12 +63,12 @@ def _told(finding: Finding) -> Iterable[str]:
             yield f"  process {step.process}: {done}"
         yield f"  outcome: {finding.witness.outcome}"
     if finding.fix:
-        yield f"  fix: {finding.fix.description} ({finding.fix.applicability.value})"
+        yield f"  fix: {help_text(finding.fix)}"
 
 
 def _problem(problem: Problem) -> ET.Element:
     path = _plain(problem.path)
-    case = ET.Element("testcase", {"classname": path or TOOL, "name": "failure of the run"})
+    case = ET.Element("testcase", {"classname": path or TOOL, "name": "error"})
     if path:
         case.set("file", path)
     ET.SubElement(case, "error", {"message": _plain(problem.message), "type": "failure"})
@@ -75,7 +76,7 @@ def _problem(problem: Problem) -> ET.Element:
 
 
 def _tell_apart(cases: Iterable[ET.Element]) -> None:
-    """Number the cases that bear the same name, of which a CI system would show only one."""
+    """Number the cases with equal names, because a CI system would show only one of them."""
     seen: Counter[tuple[str | None, str | None]] = Counter()
     for case in cases:
         named = (case.get("classname"), case.get("name"))
@@ -85,5 +86,5 @@ def _tell_apart(cases: Iterable[ET.Element]) -> None:
 
 
 def _plain(text: str) -> str:
-    """Spell out what steers a terminal, and what no XML document can hold."""
+    """Escape terminal control characters, and characters that XML does not allow."""
     return _NOT_XML.sub(lambda match: f"\\u{ord(match[0]):04x}", visible(text))

@@ -1,4 +1,4 @@
-"""The source text that a place covers, as far as it is known."""
+"""The source code at a place, if it is known."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
 
 class Lines:
-    """The lines of the sources, split when they are asked for."""
+    """The lines of the sources, split on demand."""
 
     def __init__(self, sources: Mapping[str, Source]) -> None:
-        """Remember the sources, which go by `Place.path`."""
+        """Initialize with the sources by `Place.path`."""
 
         @lru_cache(maxsize=8)
         def lines_of(path: str) -> Sequence[str]:
             return source.split_lines(sources[path].text) if path in sources else ()
 
         self.of: Callable[[str], Sequence[str]] = lines_of
-        """Gives the lines of a path; none where it is not known."""
+        """Returns the lines of a path; none if it is unknown."""
 
     def first(self, place: Place) -> str:
-        """Give the whole first line of a place, or nothing where it is not known."""
+        """Return the whole first line of a place, or "" if it is unknown."""
         lines = self.of(place.path)
         return lines[place.span.line - 1] if 0 < place.span.line <= len(lines) else ""
 
     def text(self, place: Place) -> str:
-        """Give the text from the start of a place to its end, or nothing where it is not known."""
+        """Return the text of a place, or "" if it is unknown."""
         span = place.span
         rows = list(self.of(place.path)[span.line - 1 : span.end_line])
         if not rows:

@@ -1,4 +1,4 @@
-"""The statistics of a run: what was counted, and what took how long."""
+"""The statistics of a run: counts and durations."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ def by_rule(outcome: Outcome) -> dict[str, int]:
 
 
 def by_evidence(outcome: Outcome) -> dict[str, int]:
-    """Count the findings by their evidence, the surest first."""
+    """Count the findings by their evidence, strongest first."""
     tally = Counter(finding.evidence for finding in outcome.findings)
     return {kind: tally[kind] for kind in _EVIDENCE}
 
 
 def seconds(options: Options) -> dict[str, float]:
-    """Tell what each room took so far, to the millisecond."""
+    """Return the duration of each phase so far, rounded to milliseconds."""
     taken = options.seconds() if options.seconds is not None else {}
     return {room: round(time, 3) for room, time in taken.items()}
 
 
 def table(outcome: Outcome, options: Options) -> list[tuple[str, str, str]]:
-    """Give the statistics for people.
+    """Return the statistics for display.
 
     Args:
-        outcome: What the run came to.
-        options: How it is shown.
+        outcome: The results of the run.
+        options: The options of the report.
 
     Returns:
-        Numbers of one width, what each counts, and the name of the rule where that is one.
+        Rows of a number, padded to one width, its meaning, and the name of the rule, if it is one.
     """
     names = {finding.code: finding.name for finding in outcome.findings}
     rows = [(str(number), key, "") for key, number in outcome.statistics.items()]

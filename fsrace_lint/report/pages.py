@@ -1,15 +1,15 @@
-"""The page of a rule: its parts, and the same as Markdown."""
+"""The page of a rule: its parts, and its Markdown."""
 
 from __future__ import annotations
 
 import re
 from typing import Final, NamedTuple
 
-_LABEL: Final = re.compile(r"([A-Z][a-z ]+):(?: |\Z)")
+_LABEL: Final = re.compile(r"([A-Z][a-z ]+):(?:[ \n]|\Z)")
 
 
 class PagePart(NamedTuple):
-    """A paragraph: its label and its text, and the example that is indented below it; each may be empty."""
+    """A paragraph: its label, its text, and the indented example below it; each may be empty."""
 
     label: str
     text: str
@@ -17,33 +17,40 @@ class PagePart(NamedTuple):
 
 
 def parts(page: str) -> tuple[str, list[PagePart]]:
-    """Take the page of a rule apart.
+    """Split the page of a rule.
 
     Args:
         page: The docstring of the rule.
 
     Returns:
-        Its title, and its paragraphs.
+        Its title and its paragraphs.
     """
     title, *rest = _split(page)
     return title, [_part(text) for text in rest]
 
 
+def bullets(text: str) -> list[str]:
+    """Return the items of a list in a page, each in one line; none if the text is a paragraph."""
+    if not text.startswith("* "):
+        return []
+    return [" ".join(item.split()) for item in text.removeprefix("* ").split("\n* ")]
+
+
 def paragraphs(page: str) -> list[str]:
-    """Turn the page of a rule into Markdown.
+    """Convert the page of a rule to Markdown.
 
     Args:
         page: The docstring of the rule.
 
     Returns:
-        Its title, then its paragraphs, with their labels bold and the examples as code.
+        Its title, then its paragraphs, with bold labels and code blocks.
     """
     title, rest = parts(page)
     return [title, *map(_paragraph, rest)]
 
 
 def _split(text: str) -> list[str]:
-    """Split a docstring at its empty lines, but keep an indented example in one piece."""
+    """Split a docstring at empty lines, but keep an indented example in one piece."""
     found: list[str] = []
     for part in text.split("\n\n"):
         if part.lstrip("\n").startswith("    ") and found and "\n    " in found[-1]:
@@ -64,10 +71,11 @@ def _part(text: str) -> PagePart:
 
 
 def _paragraph(part: PagePart) -> str:
-    """Turn a paragraph into Markdown: its label bold, the lines indented below it as code."""
+    """Convert a paragraph to Markdown: a bold label, and indented lines as a code block."""
     if not part.label:
         return part.text
     if not part.code:
-        return f"**{part.label}:** {part.text}"
+        between = "\n\n" if bullets(part.text) else " "
+        return f"**{part.label}:**{between}{part.text}"
     language = "text" if part.label == "Interleaving" else "python"
     return f"**{part.label}:**\n\n```{language}\n{part.code}\n```"

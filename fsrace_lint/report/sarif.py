@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, which code scanning services and editors read."""
+"""SARIF 2.1.0, for code scanning services and editors."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from fsrace_lint.report.fingerprints import fingerprints
 from fsrace_lint.report.json import written
 from fsrace_lint.report.lines import Lines
 from fsrace_lint.report.pages import paragraphs
+from fsrace_lint.report.provenance import help_text
 from fsrace_lint.report.words import visible
 
 if TYPE_CHECKING:
@@ -38,19 +39,19 @@ PRECISIONS: Final[Mapping[str, str]] = MappingProxyType({"evident": "high", "pla
 NOT_CHECKED: Final = "FSR001"
 _RESULTS: Final = '"results": []'
 _WITHIN: Final = "\n" + 8 * " "
-"""What begins a line in a result, which is an item of a list in an item of a list."""
-# What a reader of SARIF would take for the place of an argument.
+"""The line break and indentation within a result, which is a list item in another list item."""
+# Text that a SARIF viewer would treat as an argument placeholder.
 _ARGUMENT: Final = re.compile(r"\{(\d+)\}")
 
 
 def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) -> str:
-    """Give one SARIF log with one run, as JSON in plain ASCII."""
+    """Return one SARIF log with one run, as JSON in ASCII."""
     lines = Lines(sources)
     rules = _known(options.tool, outcome.findings)
     index = {rule.code: number for number, rule in enumerate(rules)}
     marks = fingerprints(outcome.findings, lines)
     previews = outcome.previews or {}
-    # each is written at once, as the data of all takes ten times the memory
+    # each result is serialized immediately, because the data of all results takes ten times the memory
     results = [
         written(
             {
@@ -67,7 +68,7 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {
-            ROOT: {"description": {"text": "The folder in which fsrace-lint was started."}}
+            ROOT: {"description": {"text": "The directory in which fsrace-lint was started."}}
         },
         "invocations": [_invocation(outcome)],
         "results": [],
@@ -78,7 +79,7 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
 
 
 def _known(tool: Tool, findings: Sequence[Finding]) -> Sequence[RuleInfo]:
-    """Give the rules of the tool, and those of the findings that it does not tell of."""
+    """Return the rules of the tool, and the rules of the findings that the tool does not list."""
     rules = {rule.code: rule for rule in tool.rules}
     for finding in findings:
         rules.setdefault(finding.code, RuleInfo(finding.code, finding.name, finding.name, finding.severity))
@@ -88,7 +89,7 @@ def _known(tool: Tool, findings: Sequence[Finding]) -> Sequence[RuleInfo]:
 def _rule(rule: RuleInfo) -> Json:
     title, *rest = paragraphs(rule.page)
     properties: dict[str, Json] = {
-        # What the tool says of itself is certain; what only the strict profile reports is the least so.
+        # Rules about the tool itself are certain; rules of the strict profile are the least certain.
         "precision": PRECISIONS.get(rule.evidence, "low") if rule.cwe else "very-high",
         "problem.severity": PROBLEMS[rule.severity],
     }
@@ -117,7 +118,7 @@ def _properties(finding: Finding, preview: Preview | None) -> dict[str, Json]:
 
 
 def _fixes(finding: Finding, preview: Preview | None) -> Json:
-    """Give what the fix changes, the last place first, so that no replacement moves one that follows."""
+    """Return the edits of a fix, last position first, so that no edit moves a following one."""
     if finding.fix is None or preview is None or not preview.edits:
         return []
     replacements: list[Json] = [
@@ -125,8 +126,7 @@ def _fixes(finding: Finding, preview: Preview | None) -> Json:
         for edit in reversed(preview.edits)
     ]
     change: Json = {"artifactLocation": _artifact(finding.place.path), "replacements": replacements}
-    told = f"{finding.fix.description} ({finding.fix.applicability.value})"
-    return [{"description": _message(told), "artifactChanges": [change]}]
+    return [{"description": _message(help_text(finding.fix)), "artifactChanges": [change]}]
 
 
 def _result(
@@ -157,7 +157,7 @@ def _result(
 
 
 def _flow(finding: Finding, witness: Witness, lines: Lines) -> Json:
-    """Give the witness: a flow for each process, and the order of the steps across them."""
+    """Return the failing interleaving: a flow for each process, and the order of all steps."""
     flows: dict[int, list[Json]] = {}
     for order, step in enumerate(witness.steps, 1):
         done = f"{step.action} -> {step.result}" if step.result else step.action
@@ -173,7 +173,7 @@ def _flow(finding: Finding, witness: Witness, lines: Lines) -> Json:
 
 
 def _where(step: WitnessStep, finding: Finding, lines: Lines) -> Place:
-    """Give the place whose text a step spells, or else the place of the finding: a viewer needs one."""
+    """Return the place whose text matches a step, or else the place of the finding; a viewer needs one."""
     places = [finding.place, *(related.place for related in finding.related)]
     spelled = [(place, _spelling(lines.text(place))) for place in places]
     said = _spelling(step.action)
@@ -210,7 +210,7 @@ def _note(problem: Problem) -> Json:
 
 
 def _message(text: str) -> dict[str, Json]:
-    """Give a message that says the text as it is: no link in it, and no place of an argument."""
+    """Return a message whose text is literal: without links and argument placeholders."""
     plain = visible(text)
     if "](" in plain:
         plain = plain.replace("[", "\\[").replace("]", "\\]")
@@ -231,7 +231,7 @@ def _region(span: Span) -> dict[str, Json]:
 
 
 def _artifact(path: str) -> dict[str, Json]:
-    """Name a file by a URI: below the current folder by its path from there, elsewhere in full."""
+    """Return the URI of a file: relative below the current directory, otherwise absolute."""
     drive, rest = os.path.splitdrive(path)
     if not rest.startswith("/"):
         return {"uri": _quoted(path), "uriBaseId": ROOT}
@@ -243,5 +243,5 @@ def _artifact(path: str) -> dict[str, Json]:
 def _quoted(path: str) -> str:
     try:
         return quote(path.encode("utf-8", "surrogateescape"), safe="/")
-    except UnicodeEncodeError:  # surrogates that stand for no byte
+    except UnicodeEncodeError:  # surrogates that represent no byte
         return quote(path.encode("utf-8", "surrogatepass"), safe="/")

@@ -1,4 +1,4 @@
-"""What comments suppress and the baseline holds, as the text tells it."""
+"""The findings that comments or the baseline suppress, as text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def listed(held: Iterable[Suppression]) -> list[list[tuple[str, str]]]:
-    """Give a line, in pairs of text and style, for each finding that is not reported."""
+    """Return a line of text and style pairs for each suppressed finding."""
     lines = []
     for one in held:
         finding = one.finding
@@ -25,7 +25,7 @@ def listed(held: Iterable[Suppression]) -> list[list[tuple[str, str]]]:
 
 
 def counted(outcome: Outcome) -> str:
-    """Give what the closing line says of it."""
+    """Return the part of the closing line about suppressed findings."""
     in_baseline = outcome.statistics.get("baseline", 0)
     by_comment = 0 if outcome.suppressed is None else outcome.statistics.get("suppressed", 0)
     suppressed = f"; {by_comment} suppressed by comments" if by_comment else ""

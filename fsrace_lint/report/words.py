@@ -1,4 +1,4 @@
-"""Words that are safe to print."""
+"""Text that is safe to print."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from functools import lru_cache
 from typing import Final
 
 LOG_COMMAND: Final = re.compile(r"(?<=#)#(?=\w*\[)")
-"""What makes a command of a line in the logs of Azure Pipelines and GitHub, wherever it stands: `##vso[`."""
+"""The start of a command in the logs of Azure Pipelines and GitHub, anywhere in a line: `##vso[`."""
 _FIRST_IN_LINE: Final = re.compile(r"(?:(?<!\S)|^):(?=:[A-Za-z])")
-"""The same in the logs of GitHub where a line begins with it, as any word can: `::error`."""
+"""The start of a command in the logs of GitHub at the beginning of a word, which can begin a line: `::error`.
+"""
 _BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2065\u2800\u3164\uffa0")
-"""Letters and marks that show nothing; some of them can stand in a name of Python."""
+"""Invisible letters and marks; some are valid in Python identifiers."""
 
 
 def visible(text: str) -> str:
-    """Spell out what would steer, confuse or crash a terminal or the log of a CI service.
+    """Escape text that would control, confuse, or crash a terminal or the log of a CI service.
 
-    That are control, bidi and undecodable characters, and the beginnings of commands to the service.
+    This includes control, bidi, and undecodable characters, and the start of commands to the service.
     """
     if not (text.isascii() and text.isprintable()):
         text = "".join(map(_visible_char, text))
@@ -39,5 +40,5 @@ def _visible_char(char: str) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """Give a number with its noun, in the plural where it is not one."""
+    """Return a number with its noun, in the plural unless it is 1."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,1 +1,1 @@
-"""The commands, one a file, and what several of them share."""
+"""The commands, one per file, and helpers that multiple commands use."""

@@ -1,4 +1,4 @@
-"""What check does with findings that are to stay: it writes a baseline, prunes one, or adds comments."""
+"""Options of `check` that accept findings: write a baseline, prune it, or add comments."""
 
 from __future__ import annotations
 
@@ -28,23 +28,25 @@ if TYPE_CHECKING:
 
 
 def options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options."""
+    """Add the options to a command."""
     for option in (
         write.option,
-        click.option("--reason", metavar="TEXT", help="Say why behind the codes that --add-noqa adds."),
+        click.option("--reason", metavar="TEXT", help="Text to add after the codes that --add-noqa writes."),
         click.option(
             "--add-noqa",
             is_flag=True,
-            help="Report nothing; put `# noqa: FSR...` behind every line that would be reported.",
+            help="Add a `# noqa` comment to each line with a finding instead of reporting it.",
         ),
         click.option(
-            "--prune-baseline", is_flag=True, help="Take out of the baseline what no longer occurs."
+            "--prune-baseline",
+            is_flag=True,
+            help="Remove the entries that no longer match from the baseline.",
         ),
         click.option(
             "--write-baseline",
             metavar="FILE",
             type=click.Path(path_type=Path),
-            help="Report nothing; write all that would be reported to this file, for --baseline.",
+            help="Write all findings to this file instead of reporting them. Use the file with --baseline.",
         ),
     ):
         command = option(command)
@@ -52,15 +54,15 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def refuse_mixtures(choices: dict[str, Any], others: dict[str, bool], *, handed: bool) -> None:
-    """Refuse options that do not go together.
+    """Refuse options that cannot be combined.
 
     Args:
-        choices: The values of the options of check.
-        others: Which of the options about reports are given.
+        choices: The option values of `check`.
+        others: Whether each of the options about reports is given.
         handed: Whether the file is read from standard input.
 
     Raises:
-        click.UsageError: Two of them do not go together, or one lacks what it is about.
+        click.UsageError: Two options cannot be combined, or an option requires another one.
     """
     acts = {
         "--write-baseline": choices["write_baseline"] is not None,
@@ -76,21 +78,21 @@ def refuse_mixtures(choices: dict[str, Any], others: dict[str, bool], *, handed:
     if handed:
         given.append("standard input")
     if any(acts.values()) and len(given) > 1:
-        raise click.UsageError(f"{given[0]} and {given[1]} do not go together")
+        raise click.UsageError(f"{given[0]} cannot be used with {given[1]}")
     if choices["require_clean"] and not acts["--add-noqa"]:
-        raise click.UsageError("--require-clean is for --add-noqa")
+        raise click.UsageError("--require-clean requires --add-noqa")
     reason = choices["reason"]
     if reason is None:
         return
     if not acts["--add-noqa"]:
-        raise click.UsageError("--reason is for --add-noqa")
+        raise click.UsageError("--reason requires --add-noqa")
     if not reason.strip() or visible(reason) != reason or "# noqa" in reason.lower():
-        raise click.UsageError("--reason must be one line of words")
+        raise click.UsageError("--reason must be a single line of printable text without `# noqa`")
 
 
 @contextlib.contextmanager
 def baseline_errors(watch: Watch) -> Iterator[None]:
-    """End with the message and the code 2 where a baseline cannot be used."""
+    """Print the error and exit with status 2 if a baseline cannot be used."""
     try:
         yield
     except baseline.BaselineError as error:
@@ -104,22 +106,22 @@ def _complain(text: str, watch: Watch) -> None:
 
 
 def act(results: Results, checked: Checked, choices: dict[str, Any], watch: Watch) -> None:
-    """Write a baseline or add comments, and end the command, if that is wanted in place of a report.
+    """Write a baseline or add comments instead of a report, and exit, if the options request that.
 
     Args:
-        results: Each project and what was found in it.
-        checked: All of it.
-        choices: The values of the options of check.
-        watch: Tells of it.
+        results: The run and the result of each project.
+        checked: The merged result.
+        choices: The option values of `check`.
+        watch: Prints messages.
 
     Raises:
-        click.UsageError: There is nothing to prune.
-        SystemExit: That was done.
+        click.UsageError: There is no baseline to prune, or the paths belong to multiple projects.
+        SystemExit: A baseline was written, or comments were added.
     """
     known = any(run.settings.baseline for run, _ in results) or checked.outcome.errors
     if choices["prune_baseline"] and not known:
         raise click.UsageError(
-            "--prune-baseline needs a baseline: --baseline FILE, or `baseline` in the settings"
+            "--prune-baseline requires a baseline: pass --baseline FILE or set `baseline` in pyproject.toml"
         )
     if choices["write_baseline"] is not None:
         with baseline_errors(watch):
@@ -131,21 +133,21 @@ def act(results: Results, checked: Checked, choices: dict[str, Any], watch: Watc
 
 
 def _write_baseline(file: Path, results: Results, checked: Checked, watch: Watch) -> None:
-    """Write all that was reported to a file, and tell how many.
+    """Write all findings to a baseline, and print their number.
 
     Args:
-        file: The baseline; of one that is there, what this run could not see stays.
-        results: The project and what was found in it.
-        checked: The same, with what went wrong: then nothing is written.
-        watch: Tells of it.
+        file: The baseline. Existing entries stay if this run could not see their findings.
+        results: The run and the result of the project.
+        checked: The merged result. If it has errors, nothing is written.
+        watch: Prints messages.
 
     Raises:
-        click.UsageError: There are several projects.
-        BaselineError: What is there is no baseline, or it cannot be written.
+        click.UsageError: The paths belong to multiple projects.
+        BaselineError: The existing file is not a baseline, or it cannot be written.
     """
     one_project("--write-baseline", [run.settings for run, _ in results])
     if checked.outcome.errors or not results:
-        _complain(f"{file} is not written, because the run failed.", watch)
+        _complain(f"{file} was not written because the run failed.", watch)
         return
     ((run, one),) = results
     known = baseline.existing(file, run.settings.root)
@@ -154,27 +156,30 @@ def _write_baseline(file: Path, results: Results, checked: Checked, watch: Watch
     _tell_written(file, known, written, sum(one.seen.reported.values()), watch)
     stays = [finding for finding in checked.outcome.findings if finding.code in baseline.ABOUT_THE_TOOL]
     for finding in stays:
-        _complain(f"{finding.place.position}: {finding.code} not written: {finding.message}", watch)
+        _complain(
+            f"{finding.place.position}: {finding.code} was not added to the baseline: {finding.message}",
+            watch,
+        )
 
 
 def _tell_written(file: Path, known: Baseline, written: Baseline, new: int, watch: Watch) -> None:
     told = [f"Wrote {count(new, 'finding')} to {file}"]
     lost = len(baseline.gone(known, written))
     if lost:
-        told.append(f"took {lost} out that no longer {'occurs' if lost == 1 else 'occur'}")
+        told.append(f"removed {lost} that no longer {'occurs' if lost == 1 else 'occur'}")
     if len(written) > new:
-        told.append(f"kept {len(written) - new} that this run could not see")
+        told.append(f"kept {len(written) - new} that this run did not check")
     watch.hint(", and ".join([", ".join(told[:-1]), told[-1]] if told[1:] else told) + ".")
 
 
 def look_after_baselines(results: Results, checked: Checked, watch: Watch, *, prune: bool) -> None:
-    """Tell what the baselines hold that no longer occurs, and take it out if that is wanted.
+    """Print which baseline entries no longer match, and remove them if requested.
 
     Args:
-        results: Each project and what was found in it.
-        checked: All of it; after a failure of the run nothing can be said to be gone.
-        watch: Tells of it.
-        prune: Whether to rewrite the files.
+        results: The run and the result of each project.
+        checked: The merged result. If it has errors, no entry counts as stale.
+        watch: Prints messages.
+        prune: Whether to rewrite the baselines.
 
     Raises:
         SystemExit: A baseline cannot be written.
@@ -190,9 +195,10 @@ def look_after_baselines(results: Results, checked: Checked, watch: Watch, *, pr
         if not gone:
             continue
         if not prune:
-            lost = f"{count(len(gone), 'finding')} of the baseline {file} no longer"
-            verb = "occurs" if len(gone) == 1 else "occur"
-            watch.hint(f"Note: {lost} {verb}; --prune-baseline takes them out.")
+            entries = "1 entry" if len(gone) == 1 else f"{len(gone)} entries"
+            verb = "matches" if len(gone) == 1 else "match"
+            advice = "Use --prune-baseline to remove stale entries."
+            watch.hint(f"Note: {entries} in the baseline {file} no longer {verb} a finding. {advice}")
             continue
         with baseline_errors(watch):
             baseline.write(file, left, run.settings.root)
@@ -203,23 +209,23 @@ def _tell_gone(gone: Baseline, file: Path, left: Baseline, watch: Watch) -> None
     for known_by, number in sorted(gone.counts.items()):
         times = "" if number == 1 else f" ({number} times)"
         where = f"{known_by.path}: {known_by.code} in {known_by.function}"
-        watch.hint(f"{where} has gone from the baseline{times}.")
-    watch.hint(f"Took {count(len(gone), 'finding')} out of {file}; {len(left)} left.")
+        watch.hint(f"{where} was removed from the baseline{times}.")
+    watch.hint(f"Removed {count(len(gone), 'finding')} from {file}. {len(left)} remaining.")
 
 
 def _add_noqa(results: Results, reason: str, watch: Watch, *, clean: bool) -> tuple[int, Written]:
-    """Put comments behind what is reported, and tell how many.
+    """Add comments to the reported lines, and print their number.
 
     Args:
-        results: Each project and what was found in it.
-        reason: Why; may be empty.
-        watch: Tells of it.
-        clean: Whether all that is changed must be in git as it is.
+        results: The run and the result of each project.
+        reason: The reason to add. May be empty.
+        watch: Prints messages.
+        clean: Whether git must have no uncommitted changes in the files to change.
 
     Returns:
-        How many findings are left without one, and what became of the files.
+        The number of findings without a comment, and the written patches.
     """
-    from fsrace_lint.pipeline import comments  # noqa: PLC0415  # the rules: not needed where it is not asked for
+    from fsrace_lint.pipeline import comments  # noqa: PLC0415  # loads the rules, only on request
 
     made = [(run, *comments.add_noqa(run, one, reason)) for run, one in results]
     written = write.write([(run, patches) for run, patches, _ in made], watch, clean=clean)
@@ -228,6 +234,6 @@ def _add_noqa(results: Results, reason: str, watch: Watch, *, clean: bool) -> tu
     for finding, why in sorted(refusals, key=lambda pair: pair[0].sort_key()):
         _complain(f"{finding.place.position}: {finding.code} not suppressed: {why}", watch)
     files = len({finding.place.path for finding in written.done})
-    left = f"; {len(refusals)} left" if refusals else ""
-    watch.hint(f"Suppressed {count(len(written.done), 'problem')} in {count(files, 'file')}{left}.")
+    left = f" {len(refusals)} remaining." if refusals else ""
+    watch.hint(f"Suppressed {count(len(written.done), 'finding')} in {count(files, 'file')}.{left}")
     return len(refusals), written

@@ -1,4 +1,4 @@
-"""The command `cache`, and the option that says where a cache lies."""
+"""The command `cache`, and the option for the cache directory."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ if TYPE_CHECKING:
 
 directory: Final = click.option(
     "--cache-dir",
-    metavar="FOLDER",
+    metavar="DIRECTORY",
     type=click.Path(path_type=Path),
-    help="The folder of the cache.  [default: .fsrace_cache in the root of the project]",
+    help="Cache directory.  [default: .fsrace_cache in the project root]",
 )
-"""The option."""
+"""The option `--cache-dir`."""
 
 
 def chosen(choices: dict[str, Any]) -> str | None:
-    """Give the folder that the options name, None for that of the settings.
+    """Return the cache directory that the options name, or None to use the settings.
 
     Raises:
-        click.UsageError: They contradict each other.
+        click.UsageError: The options contradict each other, or the name is invalid.
     """
     folder: Path | None = choices["cache_dir"]
     if folder is None:
         return None
     if choices.get("no_cache"):
-        raise click.UsageError("--cache-dir and --no-cache do not go together")
+        raise click.UsageError("--cache-dir cannot be used with --no-cache")
     if not str(folder) or "\0" in str(folder):
-        raise click.UsageError(f"--cache-dir: '{visible(str(folder))}' is not the name of a folder")
-    return os.path.abspath(folder)  # noqa: PTH100  # links stay
+        raise click.UsageError(f"--cache-dir: '{visible(str(folder))}' is not a directory name")
+    return os.path.abspath(folder)  # noqa: PTH100  # links are not resolved
 
 
 @click.group()
 def cache() -> None:
-    """Look at the cache of a project, or delete it.
+    """Show or delete the cache of a project.
 
-    `check` and `fix` keep in it what they have read, in .fsrace_cache in the root of the project.
+    `check` and `fix` store their analysis results in .fsrace_cache in the project root.
     """
 
 
@@ -56,9 +56,9 @@ def cache() -> None:
 @click.argument("path", default=".", type=click.Path(path_type=Path))
 @directory
 def info(path: Path, cache_dir: Path | None) -> None:
-    """Tell where the cache of a project lies, and how large it is.
+    """Print the location and the size of the cache of a project.
 
-    PATH is a file or a folder of the project, by default the current folder.
+    PATH is a file or directory in the project. The default is the current directory.
     """
     folder = _folder(path, cache_dir)
     click.echo(visible(str(folder.path)))
@@ -67,7 +67,7 @@ def info(path: Path, cache_dir: Path | None) -> None:
         written = time.strftime("%Y-%m-%d %H:%M", time.localtime(file.written))
         click.echo(f"  {visible(file.name)}  {_size(file.size)}  {written}")
     if not files:
-        click.echo("  nothing is remembered")
+        click.echo("  (empty)")
 
 
 @cache.command()
@@ -76,32 +76,32 @@ def info(path: Path, cache_dir: Path | None) -> None:
 def clear(path: Path, cache_dir: Path | None) -> None:
     """Delete the cache of a project.
 
-    PATH is a file or a folder of the project, by default the current folder.
+    PATH is a file or directory in the project. The default is the current directory.
     """
     folder = _folder(path, cache_dir)
     if not os.path.lexists(folder.path):
-        click.echo(f"There is no cache: {visible(str(folder.path))}")
+        click.echo(f"No cache found: {visible(str(folder.path))}")
         return
     try:
         gone = folder.clear()
     except OSError as error:
-        _fail(f"{folder.path} is not deleted: {error.strerror or error}")
+        _fail(f"{folder.path} was not deleted: {error.strerror or error}")
     click.echo(f"Deleted {count(len(gone), 'file')} ({_size(sum(file.size for file in gone))}).")
 
 
 def _folder(path: Path, named: Path | None) -> Folder:
-    from fsrace_lint.engine.store import Folder  # noqa: PLC0415  # the other commands do without
+    from fsrace_lint.engine.store import Folder  # noqa: PLC0415  # other commands do not need it
 
     if named is not None:
         return Folder(Path(chosen({"cache_dir": named}) or ""))
     if not os.path.lexists(path):
-        _fail(f"{path}: no such file or folder")
+        _fail(f"{path}: no such file or directory")
     try:
         found = project_cache.folder_of(project_settings.read_settings(settings.find_root(path)))
     except SettingsError as error:
         _fail(str(error))
     if found is None:
-        _fail(f"{path}: a folder that is no project has no cache, unless --cache-dir names one")
+        _fail(f"{path}: not part of a project, so there is no default cache; pass --cache-dir")
     return Folder(found)
 
 

@@ -1,4 +1,4 @@
-"""The command `check`: reports the races."""
+"""The command `check`, which reports races."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @click.command(
     cls=Grouped,
-    short_help="Report the races in files and folders.",
+    short_help="Report filesystem races.",
     epilog="""\b
 Examples:
   fsrace-lint check train.py data/
   fsrace-lint check --select FSR1,shared-extraction --profile strict
-  fsrace-lint check --format github
-  fsrace-lint check --format json --output-file races.json
-  fsrace-lint check --format html --output-file races.html
+  fsrace-lint check --output-format github
+  fsrace-lint check --output-format json --output-file races.json
+  fsrace-lint check --output-format html --output-file races.html
   fsrace-lint check --report sarif=races.sarif --report junit=races.xml
   fsrace-lint check --write-baseline fsrace-baseline.json
   fsrace-lint check --baseline fsrace-baseline.json
@@ -43,18 +43,18 @@ Examples:
 @click.option(
     "--statistics",
     is_flag=True,
-    help="Count files, findings and what was not resolved, and measure the time.",
+    help="Print counts of files, findings, and unresolved names, and the time that each phase takes.",
 )
 @click.option(
-    "--show-silenced", is_flag=True, help="List what is no finding too, and why: a guard, a lock, its path."
+    "--show-silenced", is_flag=True, help="Also list calls that were analyzed and not reported, and why."
 )
 @click.option(
-    "--show-suppressed", is_flag=True, help="List what comments suppress and the baseline holds too."
+    "--show-suppressed", is_flag=True, help="Also list findings that a comment or the baseline suppresses."
 )
 @click.option(
     "--show-settings",
     is_flag=True,
-    help="Check nothing; print the settings that count, and where each comes from.",
+    help="Print the effective settings and the source of each, and exit.",
 )
 @click.option(
     "-j",
@@ -62,22 +62,22 @@ Examples:
     type=Jobs(),
     default="auto",
     metavar="N",
-    help="Work in at most so many processes.  [default: auto, one for each processor]",
+    help="Number of worker processes.  [default: auto, one per CPU]",
 )
 @click.option(
     "--daemon",
     is_flag=True,
-    help="Have a process stay that knows the project, and checks a few files of it at once. Not on Windows.",
+    help="Use a background daemon to speed up repeated checks of a few files. Not available on Windows.",
 )
 @talking
-@click.option("--color/--no-color", default=None, help="Color the text (by default on a terminal).")
+@click.option("--color/--no-color", default=None, help="Color the output.  [default: on a terminal]")
 @click.pass_obj
 @machine.gc_disabled()
-def check(  # one parameter an option
+def check(  # one parameter per option
     warm: WarmProjects | None,
     /,
     paths: tuple[Path, ...],
-    form: str,
+    form: str | None,
     output_file: Path | None,
     reports: tuple[OutputTarget, ...],
     *,
@@ -90,26 +90,29 @@ def check(  # one parameter an option
     daemon: bool,
     **choices: Any,
 ) -> None:
-    """Report the races in files and folders (by default in the current folder).
+    """Report filesystem races in files and directories (by default, in the current directory).
 
-    A single file is judged together with all files of its project: guards stand elsewhere.
+    fsrace-lint always analyzes the whole project, because the rank check that protects a line is
+    often in another file.
 
-    Exit status: 0 nothing found, 1 findings, 2 wrong usage, bad settings or a failure of the run.
+    Exit status: 0 if there are no findings, 1 if there are findings, 2 if the usage or the settings are
+    invalid or the run fails.
     """
     watch = Watch(choices, color=color)
     if daemon and choices["no_cache"]:
-        raise click.UsageError("--daemon and --no-cache do not go together")
+        raise click.UsageError("--daemon cannot be used with --no-cache")
     listing = "--show-silenced" if show_silenced else "--show-suppressed" if show_suppressed else ""
-    wanted = output.targets(form, output_file, reports, listing=listing)
     others = {"--report": bool(reports), "--output-file": output_file is not None}
-    others |= {"--format": form != "text", "--statistics": statistics, listing: bool(listing)}
+    others |= {"--output-format": form is not None, "--statistics": statistics, listing: bool(listing)}
+    form = form or ("concise" if watch.quiet else "full")
+    wanted = output.targets(form, output_file, reports, listing=listing)
     if show_settings:
-        from fsrace_lint.cli.commands import effective_settings  # noqa: PLC0415  # it looks at everything
+        from fsrace_lint.cli.commands import effective_settings  # noqa: PLC0415  # loads nearly all modules
 
         effective_settings.show(paths, choices, [option for option, given in others.items() if given])
     handed = stdin.taken(paths, choices)
     accept.refuse_mixtures(choices, others, handed=handed is not None)
-    # what is known already belongs into a new baseline
+    # a new baseline includes the findings of the current one
     choices["no_baseline"] |= choices["write_baseline"] is not None
     results, checked = run(
         paths,
@@ -126,13 +129,13 @@ def check(  # one parameter an option
     accept.act(results, checked, choices, watch)
     output.spare(wanted, results)
     if output.showing_fixes(wanted):
-        from fsrace_lint.pipeline import preview  # noqa: PLC0415  # libcst: few formats show fixes
+        from fsrace_lint.pipeline import preview  # noqa: PLC0415  # loads libcst, and few formats show fixes
 
         checked = preview.preview(results, checked)
     written = output.deliver(checked, wanted, watch, color=color, statistics=statistics)
     accept.look_after_baselines(results, checked, watch, prune=choices["prune_baseline"])
     if daemon and warm is None and not checked.outcome.errors:
-        from fsrace_lint.cli.daemon import client  # noqa: PLC0415  # few checks want one
+        from fsrace_lint.cli.daemon import client  # noqa: PLC0415  # few runs use the daemon
 
         client.keep(sys.argv[2:])
     leave(checked, watch, findings=len(checked.outcome.findings), written=written)

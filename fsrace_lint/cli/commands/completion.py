@@ -1,4 +1,4 @@
-"""What a shell offers for a word that is being typed."""
+"""Shell completion of rules."""
 
 from __future__ import annotations
 
@@ -11,17 +11,14 @@ if TYPE_CHECKING:
 
 
 def rule(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes them
-    """Offer the codes and the names of rules, each with the other.
+    """Complete the code or name of a rule. The other one is the help text.
 
     Args:
-        ctx: The command that is being typed.
+        ctx: The context of the command.
         param: The option or argument.
-        incomplete: What has been typed of it.
-
-    Returns:
-        What it can become; codes are offered in either case.
+        incomplete: The text to complete, in upper or lower case.
     """
-    from fsrace_lint import rules  # noqa: PLC0415  # a command that is run completes nothing
+    from fsrace_lint import rules  # noqa: PLC0415  # needed only for completion
 
     named = rules.names()
     codes = [CompletionItem(code, help=name) for code, name in named.items()]
@@ -30,6 +27,6 @@ def rule(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
 
 
 def some_rules(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Offer rules for the last of several with commas between them; the arguments are those of `rule`."""
+    """Complete the last rule of a comma-separated list. The arguments are those of `rule`."""
     before, comma, last = incomplete.rpartition(",")
     return [CompletionItem(before + comma + item.value, help=item.help) for item in rule(ctx, param, last)]

@@ -1,4 +1,4 @@
-"""The command `daemon`: looks at the process that stays for `check --daemon`, or ends it."""
+"""The command `daemon`, which shows or stops the daemon of `check --daemon`."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from fsrace_lint.report.words import visible
 
 @click.group()
 def daemon() -> None:
-    """Look at the process that stays for `check --daemon`, or end it.
+    """Show or stop the daemon that `check --daemon` uses.
 
-    There is one for each user and installation. It keeps the last four projects, and ends by itself
-    when nobody has asked it for half an hour. There is none on Windows.
+    Each user and installation has one daemon. It keeps the last four projects in memory and exits after
+    30 minutes without a request. The daemon is not available on Windows.
     """
 
 
 @daemon.command()
 def status() -> None:
-    """Tell which projects it keeps, and how many checks it has answered."""
+    """Print the process ID, the requests served, the peak memory, and the loaded projects."""
     _tell("status")
 
 
 @daemon.command()
 def stop() -> None:
-    """End it."""
+    """Stop the daemon."""
     _tell("stop")
 
 
 def _tell(verb: str) -> None:
     answer = client.call(verb, [], client.LIMIT)
-    lines = ["There is no daemon."] if answer is None else answer[0][1].decode().splitlines()
+    lines = ["No daemon is running."] if answer is None else answer[0][1].decode().splitlines()
     for line in lines:
         click.echo(visible(line))

@@ -1,4 +1,4 @@
-"""What `check --show-settings` prints: the settings that hold, as TOML, and where each comes from."""
+"""The output of `check --show-settings`: the effective settings as TOML, and their sources."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     from fsrace_lint.config.settings import Settings
 
 _BELOW: Final = ("per-file-ignores", "catalog")
-"""The keys that are tables."""
+"""The settings that are tables."""
 
 
 def show(paths: Sequence[Path], choices: dict[str, Any], others: Sequence[str]) -> NoReturn:
-    """Print the settings of each project of which something is named, and end.
+    """Print the settings of each project that contains a path, and exit.
 
     Args:
-        paths: What the user named; nothing is the current folder.
-        choices: The values of the options of check.
-        others: Options about reports that are given too.
+        paths: The paths that the user named. If empty, the current directory.
+        choices: The option values of `check`.
+        others: The options about reports that are given.
 
     Raises:
-        click.UsageError: Something else is wanted as well.
-        SystemExit: Always else.
+        click.UsageError: An option cannot be combined with `--show-settings`.
+        SystemExit: The settings were printed.
     """
     acts = [key for key in ("write_baseline", "prune_baseline", "add_noqa", "silent") if choices[key]]
     unfit = [*(f"--{key.replace('_', '-')}" for key in acts), *others]
     if unfit:
-        raise click.UsageError(f"--show-settings and {unfit[0]} do not go together")
+        raise click.UsageError(f"--show-settings cannot be used with {unfit[0]}")
     name = choices["stdin_filename"]
     paths = paths if name is None else [name]
     given = [key.replace("_", "-") for key, value in changes_of(choices).items() if value is not None]
@@ -63,7 +63,7 @@ def show(paths: Sequence[Path], choices: dict[str, Any], others: Sequence[str]) 
 def _project(
     folder: Path, chosen: Settings, paths: Sequence[Path], given: Collection[str], *, force_exclude: bool
 ) -> str:
-    """Give the settings of the project whose `pyproject.toml` is in a folder, or would be."""
+    """Return the settings of a project whose `pyproject.toml` is, or would be, in a directory."""
     file = folder / "pyproject.toml"
     there = file.exists()
     said = settings.keys_given(folder)
@@ -75,7 +75,7 @@ def _project(
         return " and ".join(places) if key.startswith("extend-") and places else [*places, "default"][0]
 
     lines = [
-        _comment(f"{file}" if there else f"{file}: there is no such file"),
+        _comment(f"{file}" if there else f"{file} does not exist"),
         _comment(f"root: {chosen.root}"),
         _comment(f"{checked} would be checked"),
         *_rules(chosen),
@@ -91,24 +91,26 @@ def _comment(text: str) -> str:
 
 
 def _rules(chosen: Settings) -> Iterator[str]:
-    """List the rules that are on, and what the profile makes of them."""
+    """Yield the enabled rules, and whether the profile disables them."""
     on = [loaded for loaded in rules.load() if chosen.selects(loaded.rule.code, "")]
-    quiet = "" if chosen.profile == "strict" else ", and what is for the strict profile is left out"
-    yield _comment(f"{len(on)} of {count(len(rules.load()), 'rule')} on, profile {chosen.profile}{quiet}:")
+    strict = "" if chosen.profile == "strict" else "; rules marked `strict only` report nothing"
+    yield _comment(
+        f"{len(on)} of {count(len(rules.load()), 'rule')} selected, profile {chosen.profile}{strict}:"
+    )
     for loaded in on:
         rule = loaded.rule
-        silent = rule.default_from is None and chosen.profile != "strict"
-        yield _comment(f"  {rule.code} {rule.name}{' (strict only)' if silent else ''}")
+        is_off = rule.default_from is None and chosen.profile != "strict"
+        yield _comment(f"  {rule.code} {rule.name}{' (strict only)' if is_off else ''}")
 
 
 def _plain(chosen: Settings, folder: Path, origin: Callable[[str], str]) -> Iterator[str]:
-    """Give the keys of the table itself; what is not set and has no spelling is a comment."""
+    """Yield the lines of the main table. Settings without a value are comments."""
     for key in settings.KEYS:
         value = getattr(chosen, key.replace("-", "_"))
         if key in _BELOW:
             continue
         if key == "root":
-            with contextlib.suppress(ValueError):  # another drive
+            with contextlib.suppress(ValueError):  # a different drive
                 value = os.path.relpath(value, folder)
         if key == "exclude" and value is None:
             yield f"# exclude = {_toml(discover.DEFAULT_EXCLUDES)}  # default"
@@ -119,7 +121,7 @@ def _plain(chosen: Settings, folder: Path, origin: Callable[[str], str]) -> Iter
 
 
 def _tables(chosen: Settings) -> Iterator[str]:
-    """Give the tables below the table; only the file can give them."""
+    """Yield the tables below the main table. Only pyproject.toml can set these."""
     if chosen.per_file_ignores:
         yield f"\n[tool.{settings.TABLE}.per-file-ignores]  # pyproject.toml"
         for pattern, selectors in chosen.per_file_ignores:
@@ -132,7 +134,7 @@ def _tables(chosen: Settings) -> Iterator[str]:
 
 
 def _toml(value: Any) -> str:
-    """Write a text, a boolean or an array of texts: as JSON, with escapes that TOML knows."""
+    """Return a string, a boolean, or an array of strings as TOML: JSON with escapes that TOML supports."""
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_toml, value))}]"
     encoded = msgspec.json.encode(value, enc_hook=str).decode("utf-8")

@@ -1,7 +1,8 @@
-"""The commands `rules` and `explain`: what the rules are."""
+"""The commands `rules` and `explain`, which document the rules."""
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 import textwrap
@@ -15,6 +16,7 @@ from fsrace_lint.cli import terminal
 from fsrace_lint.cli.commands import completion
 from fsrace_lint.cli.commands.grouped_options import OptionChoice
 from fsrace_lint.config import settings
+from fsrace_lint.report import pages
 from fsrace_lint.report.words import visible
 
 if TYPE_CHECKING:
@@ -27,13 +29,13 @@ _WIDEST: Final = 100
 
 
 def _format(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the option that says whether people or programs read it."""
+    """Add the option for the output format."""
     return click.option(
         "--format",
         "form",
         type=OptionChoice(["text", "json"]),
         default="text",
-        help="For people, or everything about these rules for programs.  [default: text]",
+        help="Output format.  [default: text]",
     )(command)
 
 
@@ -48,7 +50,7 @@ Examples:
 )
 @_format
 def list_rules(form: str) -> None:
-    """List the rules: code, name and what each finds."""
+    """List all rules with their codes, names, and titles."""
     if form == "json":
         terminal.show(_json(rules.load()))
         return
@@ -58,7 +60,7 @@ def list_rules(form: str) -> None:
 
 
 @click.command(
-    short_help="Print the pages of rules.",
+    short_help="Print the documentation of rules.",
     epilog="""\b
 Examples:
   fsrace-lint explain FSR101
@@ -68,41 +70,41 @@ Examples:
 """,
 )
 @click.argument("selectors", metavar="[RULES]...", nargs=-1, shell_complete=completion.rule)
-@click.option("--all", "every", is_flag=True, help="Print the pages of all rules.")
+@click.option("--all", "every", is_flag=True, help="Print the documentation of all rules.")
 @_format
-@click.option("--color/--no-color", default=None, help="Color the text (by default on a terminal).")
+@click.option("--color/--no-color", default=None, help="Color the output.  [default: on a terminal]")
 def explain(selectors: tuple[str, ...], *, every: bool, form: str, color: bool | None) -> None:
-    """Print the pages of rules, named as for --select: codes, prefixes or names.
+    """Print the documentation of rules. RULES are codes, code prefixes, or names, as for --select.
 
-    A page says what the rule finds and why, how it goes wrong, what to write instead, when the rule
-    is silent, and what it rests on.
+    Each page describes what the rule finds, why it matters, how the race happens, how to fix it, and
+    when the rule does not report.
     """
     if every == bool(selectors):
         raise click.UsageError(
-            "name rules, or give --all" if not every else "name rules or give --all, not both"
+            "pass at least one rule, or --all" if not every else "--all cannot be used with rules"
         )
     chosen = rules.load() if every else _chosen(selectors)
     if form == "json":
         terminal.show(_json(chosen))
         return
-    from fsrace_lint.cli import manual  # noqa: PLC0415  # it checks the examples, which `rules` can do without
+    from fsrace_lint.cli import manual  # noqa: PLC0415  # checks examples, which `rules` does not need
 
-    pages = [f"{one.rule.code} {one.rule.name}\n\n{manual.page(one)}\n" for one in chosen]
+    shown = [f"{one.rule.code} {one.rule.name}\n\n{manual.page(one)}\n" for one in chosen]
     if terminal.is_terminal(sys.stdout):
-        pages = [_filled(page) for page in pages]
+        shown = [_filled(page) for page in shown]
     if terminal.is_colored(color):
-        pages = [_colored(page) for page in pages]
-    terminal.show("\n\n".join(pages))
+        shown = [_colored(page) for page in shown]
+    terminal.show("\n\n".join(shown))
 
 
 def _chosen(selectors: Sequence[str]) -> tuple[LoadedRule, ...]:
     try:
         codes = settings.normalize_selectors(selectors, rules.names(), origin="explain")
     except settings.SettingsError as error:
-        hint = "" if "did you mean" in str(error) else "; `fsrace-lint rules` lists them"
+        hint = "" if "did you mean" in str(error) else "; run `fsrace-lint rules` to list all rules"
         raise click.UsageError(visible(f"{error}{hint}")) from None
     if not codes:
-        raise click.UsageError("explain: no rule is named; `fsrace-lint rules` lists them")
+        raise click.UsageError("pass at least one rule; run `fsrace-lint rules` to list all rules")
     return tuple(loaded for loaded in rules.load() if loaded.rule.code.startswith(codes))
 
 
@@ -114,19 +116,23 @@ def _json(chosen: Sequence[LoadedRule]) -> str:
 
 
 def _filled(page: str) -> str:
-    """Fill the prose of a page to the width of the terminal; examples stay."""
+    """Wrap the prose of a page to the width of the terminal. Examples stay unchanged."""
     width = min(terminal.width(_WIDEST), _WIDEST)
-    parts = page.split("\n\n")
-    return "\n\n".join(
-        part
-        if "\n    " in part or part.startswith(" ")
-        else textwrap.fill(part, width, break_on_hyphens=False)
-        for part in parts
-    )
+    fill = functools.partial(textwrap.fill, width=width, break_on_hyphens=False)
+    filled = []
+    for part in page.split("\n\n"):
+        label, _, listed = part.partition("\n")
+        items = pages.bullets(listed)
+        if items:
+            filled.append("\n".join([label, *(fill(f"* {item}", subsequent_indent="  ") for item in items)]))
+        else:
+            keeps = "\n    " in part or part.startswith(" ")
+            filled.append(part if keeps else fill(part))
+    return "\n\n".join(filled)
 
 
 def _colored(page: str) -> str:
-    """Make the heading and the labels bold."""
+    """Make the title and the labels bold."""
     title, _, rest = page.partition("\n")
     lines = (_LABEL.sub(lambda found: click.style(found[0], bold=True), line) for line in rest.split("\n"))
     return "\n".join([click.style(title, bold=True), *lines])

@@ -1,4 +1,4 @@
-"""The command `fix`: rewrites files, or shows how it would."""
+"""The command `fix`, which rewrites files or shows a diff."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
     from fsrace_lint.pipeline.run import Checked
 
 
-_OWN: Final = "`fsrace-lint vendor` and `helper-module` in the settings make it a file of your own."
+_OWN: Final = "To use a copy in your project instead, run `fsrace-lint vendor` and set `helper-module`."
 
 
 @click.command(
     cls=Grouped,
-    short_help="Rewrite files so that their races are gone.",
+    short_help="Fix filesystem races.",
     epilog="""\b
 Examples:
-  fsrace-lint fix --diff          look first
+  fsrace-lint fix --diff          # preview the changes
   fsrace-lint fix
   fsrace-lint fix --select FSR101 --unsafe-fixes src/
   fsrace-lint fix --stdin-filename src/train.py -
 """,
 )
 @choosing
-@click.option("--unsafe-fixes", is_flag=True, help="Make the fixes that need a reader too.")
-@click.option("--diff", "only_diff", is_flag=True, help="Show what would change, and write nothing.")
+@click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that need review.")
+@click.option("--diff", "only_diff", is_flag=True, help="Print a diff of the changes and write nothing.")
 @write.option
 @talking
-@click.option("--color/--no-color", default=None, help="Color the diff (by default on a terminal).")
+@click.option("--color/--no-color", default=None, help="Color the diff.  [default: on a terminal]")
 def fix(
     paths: tuple[Path, ...],
     *,
@@ -55,23 +55,23 @@ def fix(
     color: bool | None,
     **choices: Any,
 ) -> None:
-    """Rewrite files so that their races are gone, where that can be done.
+    """Fix filesystem races in files and directories (by default, in the current directory).
 
-    Safe fixes only, unless told otherwise: they behave the same for one process.
+    By default, only safe fixes are applied. A safe fix does not change what a single process does.
 
-    What is read from standard input is written to standard output, fixed.
+    With standard input, the fixed text is written to standard output.
 
-    Exit status: 0 nothing is left, 1 findings are left (with --diff: there is something to change), 2 wrong
-    usage, bad settings, a file that cannot be written or another failure of the run.
+    Exit status: 0 if no findings remain, 1 if findings remain (with --diff: if a file would change), 2 if
+    the usage or the settings are invalid, a file cannot be written, or the run fails.
     """
     watch = Watch(choices, color=color)
     if require_clean and (only_diff or choices["stdin_filename"] is not None or stdin.STDIN in paths):
         other = "--diff" if only_diff else "standard input"
-        raise click.UsageError(f"--require-clean and {other} do not go together: nothing would be written")
+        raise click.UsageError(f"--require-clean cannot be used with {other}, which does not write files")
     handed = stdin.taken(paths, choices)
     results, checked = run(paths, choices, watch, results=False, held=True, handed=handed)
     with watch.progress(), watch.phase("repair"):
-        # what suppresses nothing on this filesystem may do so on that of the settings
+        # a comment that is unused on this filesystem may be needed on the configured one
         how = {"unsafe": unsafe_fixes, "comments": choices["filesystem"] is None}
         made = [(ran, repair.repair(ran, one, **how)) for ran, one in results]
     patches = [patch for _, part in made for patch in part]
@@ -91,19 +91,19 @@ def fix(
     watch.hint(_summary(checked, fixed, only_diff=only_diff, unsafe=unsafe_fixes))
     borrowing = sum(1 for patch in patches if _borrows(patch))
     if borrowing:
-        verb = "would import" if only_diff else "import"
-        watch.hint(f"Note: {count(borrowing, 'file')} {verb} {catalog.HELPERS}. {_OWN}")
+        verb = "would import" if only_diff else "imports" if borrowing == 1 else "import"
+        watch.hint(f"Note: {count(borrowing, 'file')} {verb} `{catalog.HELPERS}`. {_OWN}")
     left = len(checked.outcome.findings) - len(fixed)
     leave(checked, watch, findings=len(fixed) if only_diff else left)
 
 
 def _borrows(patch: Patch) -> bool:
-    """Tell whether a patch makes a file import our helpers, and so makes us one of its dependencies."""
+    """Return whether a patch adds an import of `fsrace_lint.safe`, so that the project depends on it."""
     name = catalog.HELPERS.encode()
     return name in patch.after and name not in patch.before
 
 
-def _show(patch: Patch, checked: Checked, color: bool | None) -> None:  # noqa: FBT001  # None leaves it to the terminal
+def _show(patch: Patch, checked: Checked, color: bool | None) -> None:  # noqa: FBT001  # None detects a terminal
     source = checked.sources[patch.path]
     shown = diff.unified(patch.path, patch.before, patch.after, source.encoding)
     is_colored = terminal.is_colored(color)
@@ -112,27 +112,26 @@ def _show(patch: Patch, checked: Checked, color: bool | None) -> None:  # noqa: 
     else:
         try:
             terminal.emit(shown.encode("utf-8" if source.bom else source.encoding))
-        except UnicodeError:  # some codecs write single lines only
+        except UnicodeError:  # some codecs write only single lines
             terminal.emit(shown.encode("utf-8", "surrogateescape"))
 
 
 def _tell_refusals(refusals: Sequence[tuple[Finding, str]]) -> None:
-    """Say on standard error what was refused and why."""
+    """Print the refused fixes and the reasons to standard error."""
     for finding, reason in refusals:
         click.echo(visible(f"{finding.place.position}: {finding.code} not fixed: {reason}"), err=True)
 
 
 def _summary(checked: Checked, fixed: Sequence[Finding], *, only_diff: bool, unsafe: bool) -> str:
-    """Say what was fixed and what is left."""
     verb = "Would fix" if only_diff else "Fixed"
     files = len({finding.place.path for finding in fixed})
     left = len(checked.outcome.findings) - len(fixed)
     hint = "" if unsafe else _unsafe_hint(checked)
-    return f"{verb} {count(len(fixed), 'problem')} in {count(files, 'file')}; {left} left{hint}."
+    return f"{verb} {count(len(fixed), 'finding')} in {count(files, 'file')}. {left} remaining{hint}."
 
 
 def _unsafe_hint(checked: Checked) -> str:
     unsafe = sum(
         1 for f in checked.outcome.findings if f.fix is not None and f.fix.applicability.value == "unsafe"
     )
-    return f", {unsafe} of them fixable with --unsafe-fixes" if unsafe else ""
+    return f" ({unsafe} fixable with --unsafe-fixes)" if unsafe else ""

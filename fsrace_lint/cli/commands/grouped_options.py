@@ -1,4 +1,4 @@
-"""The words of the command line: options in groups, and a mistake told with what was probably meant."""
+"""Parameter types and help of the command line: grouped options, and suggestions for typos."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 from fsrace_lint.config.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 _GROUPS: Final = {
     "Rules": ("profile", "select", "extend_select", "ignore", "filesystem"),
@@ -19,10 +19,8 @@ _GROUPS: Final = {
         "force_exclude",
         "include_tests",
         "stdin_filename",
-        "cache_dir",
-        "no_cache",
     ),
-    "What may stay": (
+    "Baseline and suppressions": (
         "baseline",
         "no_baseline",
         "write_baseline",
@@ -31,22 +29,22 @@ _GROUPS: Final = {
         "reason",
     ),
     "Fixes": ("unsafe_fixes", "only_diff", "require_clean"),
-    "Report": ("form", "output_file", "reports", "show_silenced", "show_suppressed", "statistics"),
-    "Work": ("jobs", "daemon"),
+    "Output": ("form", "output_file", "reports", "show_silenced", "show_suppressed", "statistics"),
+    "Performance": ("jobs", "daemon", "cache_dir", "no_cache"),
     "Messages": ("quiet", "silent", "verbose", "color"),
 }
-"""The options by the group in which the help lists them; the others come last."""
+"""The options of each group in the help. Other options come last."""
 
 
 MOST_JOBS: Final = 1024
-"""What is more is a slip of the finger."""
+"""A higher number is treated as a typo."""
 
 
 class Grouped(click.Command):
-    """A command with many options, which its help lists in groups."""
+    """A command whose help lists its many options in groups."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, group by group."""
+        """Write the options by group."""
         rows: dict[str, list[tuple[str, str]]] = {group: [] for group in (*_GROUPS, "Options")}
         for param in self.get_params(ctx):
             row = param.get_help_record(ctx)
@@ -64,24 +62,26 @@ _Choice: Any = click.Choice
 
 
 class OptionChoice(_Choice):  # type: ignore[misc]
-    """One of a few words."""
+    """A choice of words, with suggestions for typos."""
 
-    def __init__(self, words: Sequence[str]) -> None:
-        """Take the words.
+    def __init__(self, words: Sequence[str], aliases: Mapping[str, str] | None = None) -> None:
+        """Create a choice.
 
         Args:
-            words: All that may be given.
+            words: The words that the help lists.
+            aliases: Alternative spellings, mapped to words.
         """
         super().__init__(words)
+        self._aliases = aliases or {}
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Take a word, or say which one was probably meant.
+        """Return the word, or raise an error with a suggestion.
 
         Raises:
-            click.BadParameter: It is none of the words.
+            click.BadParameter: The value is not one of the words.
         """
         try:
-            return super().convert(value, param, ctx)
+            return super().convert(self._aliases.get(value, value), param, ctx)
         except click.BadParameter as error:
             message = mistaken(error.message, str(value), self.choices)
             raise click.BadParameter(message, ctx, param) from None
@@ -91,26 +91,26 @@ _ParamType: Any = click.ParamType
 
 
 class Jobs(_ParamType):  # type: ignore[misc]
-    """A number of processes, or `auto`, which is None."""
+    """A number of processes. `auto` is converted to None."""
 
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
-        """Take a number.
+        """Return the number, or None for `auto`.
 
         Raises:
-            click.BadParameter: It is none, or less than 1.
+            click.BadParameter: The value is not a number from 1 to `MOST_JOBS`.
         """
         if value is None or value == "auto":
             return None
         text = str(value)
         digits = text if text.isascii() and text.isdecimal() and len(text) <= len(str(MOST_JOBS)) else "0"
         if not 0 < int(digits) <= MOST_JOBS:
-            self.fail(f"{text!r} is neither 'auto' nor a number from 1 to {MOST_JOBS}", param, ctx)
+            self.fail(f"{text!r} is not 'auto' or a number from 1 to {MOST_JOBS}", param, ctx)
         return int(digits)
 
 
 def mistaken(message: str, word: str, known: Sequence[str]) -> str:
-    """Add what was probably meant to a message about a word."""
+    """Return an error message about a word, with a suggestion if a known word is similar."""
     hint = did_you_mean(word.lower(), known).replace("`", "'")
     return f"{message.rstrip('.')}{hint}" if hint else message

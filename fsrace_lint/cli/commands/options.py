@@ -1,4 +1,4 @@
-"""What check and fix share: the paths and options that choose what is looked at, the run, and its end."""
+"""Shared by `check` and `fix`: the options that select files and rules, the run, and the exit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def choosing(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the paths and the options that check and fix share."""
+    """Add the paths and the options that `check` and `fix` share."""
     many = functools.partial(click.option, multiple=True)
     of_rules = functools.partial(many, metavar="RULES", shell_complete=completion.some_rules)
     options: list[Callable[..., Any]] = [
@@ -40,38 +40,38 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--profile",
             type=OptionChoice(["default", "strict"]),
-            help="Report what is worth a change, or everything.  [default: default]",
+            help="Report likely problems (default), or every possible problem (strict).  [default: default]",
         ),
-        of_rules("--select", help="Only these rules: names, codes or the beginning of codes, with commas."),
-        of_rules("--extend-select", help="These rules too."),
-        of_rules("--ignore", help="Not these rules."),
+        of_rules("--select", help="Enable only these rules: comma-separated names, codes, or code prefixes."),
+        of_rules("--extend-select", help="Also enable these rules."),
+        of_rules("--ignore", help="Disable these rules."),
         many(
             "--exclude",
             metavar="GLOBS",
-            help="Skip these files and folders, and not what is skipped by default.",
+            help="Exclude these files and directories instead of the default ones.",
         ),
-        many("--extend-exclude", metavar="GLOBS", help="Skip these files and folders too."),
+        many("--extend-exclude", metavar="GLOBS", help="Also exclude these files and directories."),
         click.option(
             "--force-exclude",
             is_flag=True,
-            help="Skip what is excluded even if it is named, as hooks name it.",
+            help="Apply exclusions even to files passed on the command line (use this in pre-commit).",
         ),
         click.option(
             "--filesystem",
             type=OptionChoice(["auto", "shared", "local"]),
-            help="Whether the nodes share all paths, none, or it is not known.  [default: auto]",
+            help="Whether nodes share all paths (shared) or none (local).  [default: auto]",
         ),
-        click.option("--include-tests", is_flag=True, help="Check tests and documentation too."),
+        click.option("--include-tests", is_flag=True, help="Also check tests and documentation."),
         stdin.option,
         click.option(
             "--baseline",
             metavar="FILE",
             type=click.Path(path_type=Path),
-            help="Leave out the findings that this file holds; see --write-baseline of check.",
+            help="Do not report the findings listed in this file. `check --write-baseline` creates it.",
         ),
-        click.option("--no-baseline", is_flag=True, help="Take no notice of `baseline` in the settings."),
+        click.option("--no-baseline", is_flag=True, help="Ignore the `baseline` setting."),
         cache.directory,
-        click.option("--no-cache", is_flag=True, help="Read everything anew, and remember nothing."),
+        click.option("--no-cache", is_flag=True, help="Do not read or write the cache."),
     ]
     for option in reversed(options):
         command = option(command)
@@ -92,28 +92,28 @@ def run(
     jobs: int = 1,
     warm: WarmProjects | None = None,
 ) -> tuple[list[tuple[Run, Checked]], Checked]:
-    """Check what the user named with the settings of its projects and the choices of the command line.
+    """Check the named paths with the settings of their projects and the command-line options.
 
-    A path or a project that cannot be checked is an error of the run, which goes on.
+    A path or project that cannot be checked is an error of the run, and the run continues.
 
     Args:
-        paths: What the user named; nothing is the current folder.
+        paths: The paths that the user named. If empty, the current directory.
         choices: The values of the options of `choosing`.
-        watch: Tells of the run.
-        silenced: Whether to list the sites that are no findings too.
-        suppressed: Whether to list what comments suppress and the baseline holds too.
+        watch: Prints messages and the progress.
+        silenced: Whether to also list operations that were analyzed and not reported.
+        suppressed: Whether to also list findings that comments or the baseline suppress.
         counted: Whether to count what linking could not resolve.
-        results: Whether what the rules said in an earlier run is good enough.
-        held: Whether all files are held as they were read, for one that works on with them.
-        handed: The file on standard input that is checked instead, in its place in its project.
-        jobs: The most processes to use.
-        warm: The projects that this process keeps, where it is one that stays.
+        results: Whether cached results of rules may be used.
+        held: Whether to keep all sources in memory for later use.
+        handed: The file on standard input to check instead of `paths`.
+        jobs: The maximum number of processes.
+        warm: The projects in memory, if this process is the daemon.
 
     Returns:
-        Each project's run with what it found, and all of it together.
+        The run and the result of each project, and the merged result.
 
     Raises:
-        click.UsageError: An option does not say what can be done.
+        click.UsageError: An option has an invalid value.
     """
     chosen, problems = load([handed.name] if handed else paths, choices, is_there=handed is None)
     if choices["baseline"] is not None:
@@ -140,38 +140,38 @@ def run(
     failed = Checked(report.Outcome(errors=tuple(dict.fromkeys(problems))), {})
     checked = merge.merge([failed, *(one for _, one in ran)])
     if chosen and not checked.outcome.statistics.get("files") and not choices["force_exclude"]:
-        named = ", ".join(visible(os.path.abspath(path)) for path in chosen)  # noqa: PTH100  # links stay
-        watch.hint(f"Warning: no Python files to check in {named}")
+        named = ", ".join(visible(os.path.abspath(path)) for path in chosen)  # noqa: PTH100  # links are not resolved
+        watch.hint(f"Warning: no Python files found in {named}")
     return ran, checked
 
 
 def one_project(option: str, chosen: Iterable[Settings]) -> None:
-    """Refuse an option that is about one project where several are named.
+    """Refuse an option that supports only one project if there are more.
 
     Raises:
-        click.UsageError: There are several.
+        click.UsageError: The paths belong to multiple projects.
     """
     roots = list(dict.fromkeys(str(one.root) for one in chosen))
     if len(roots) > 1:
         listed = " and ".join(map(visible, roots[:2]))
-        raise click.UsageError(f"{option} is for one project, and {listed} are two: check them one by one")
+        raise click.UsageError(f"{option} works on one project at a time, but the paths belong to {listed}")
 
 
 def load(
     paths: Sequence[Path], choices: dict[str, Any], *, is_there: bool = True
 ) -> tuple[dict[Path, Settings], list[report.Problem]]:
-    """Read the settings for what the user named.
+    """Read the settings for the named paths.
 
     Args:
-        paths: What the user named; nothing is the current folder.
+        paths: The paths that the user named. If empty, the current directory.
         choices: The values of the options of `choosing`.
-        is_there: Whether it must be on the disk.
+        is_there: Whether the paths must exist.
 
     Returns:
-        The settings of each path that can be checked, and why others cannot.
+        The settings of each path that can be checked, and the problems of the others.
 
     Raises:
-        click.UsageError: An option does not say what can be done.
+        click.UsageError: An option has an invalid value.
     """
     changes = changes_of(choices)
     read = functools.cache(lambda root: project_settings.read_settings(root, **changes))
@@ -179,7 +179,7 @@ def load(
     problems: list[report.Problem] = []
     for path in paths or [Path()]:
         if is_there and not os.path.lexists(path):
-            problems.append(report.Problem(str(path), "no such file or folder"))
+            problems.append(report.Problem(str(path), "no such file or directory"))
             continue
         try:
             chosen[path] = read(settings.find_root(path))
@@ -189,10 +189,10 @@ def load(
 
 
 def changes_of(choices: dict[str, Any]) -> dict[str, Any]:
-    """Turn the options into fields of Settings, with None for what was not given.
+    """Return the options as fields of `Settings`. Options that are not given are None.
 
     Raises:
-        click.UsageError: An option does not say what can be done.
+        click.UsageError: An option has an invalid value.
     """
     changes: dict[str, Any] = {
         "profile": choices["profile"],
@@ -215,20 +215,20 @@ def changes_of(choices: dict[str, Any]) -> dict[str, Any]:
 
 
 def _baseline(file: Path | None, *, ignored: bool) -> str | None:
-    """Give the baseline that the options choose: empty for none, None for that of the settings."""
+    """Return the baseline that the options choose: empty for none, or None to use the settings."""
     if file is not None and ignored:
-        raise click.UsageError("--baseline and --no-baseline do not go together")
-    return "" if ignored else None if file is None else os.path.abspath(file)  # noqa: PTH100  # links stay
+        raise click.UsageError("--baseline cannot be used with --no-baseline")
+    return "" if ignored else None if file is None else os.path.abspath(file)  # noqa: PTH100  # links are not resolved
 
 
 def leave(checked: Checked, watch: Watch | None = None, *, findings: int, written: bool = True) -> NoReturn:
-    """Tell what went wrong in the run, and end with the documented exit code.
+    """Print the errors of the run, and exit with the documented status.
 
     Args:
-        checked: What the run came to.
-        watch: Tells of the run.
-        findings: How many findings count.
-        written: Whether all reports could be written.
+        checked: The merged result.
+        watch: Prints messages.
+        findings: The number of findings that count for the status.
+        written: Whether all reports were written.
 
     Raises:
         SystemExit: Always.

@@ -1,8 +1,9 @@
-"""Where the reports of a run go: one to the screen or a file, and as many more to files as are wanted."""
+"""The destinations of reports: standard output or a file, and any number of further files."""
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -20,25 +21,28 @@ if TYPE_CHECKING:
     from fsrace_lint.cli.commands.progress_bar import Watch
     from fsrace_lint.pipeline.run import Checked, Run
 
-LISTING: Final = ("text", "json")
+LISTING: Final = (*report.FOR_PEOPLE, "json")
+_FOR_PROGRAMS: Final = [form for form in report.FORMATS if form not in report.FOR_PEOPLE]
+_ALIASES: Final = {"text": "full"}
 _FILE: Final = click.Path(dir_okay=False, path_type=Path)
 
 
 class OutputTarget(NamedTuple):
-    """A report to make: its format, and the file it goes to (None: the screen)."""
+    """A report to write: its format, and its file (None for standard output)."""
 
     form: str
     file: Path | None
 
 
 def _reports(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[OutputTarget, ...]:
-    """Read `FORMAT=FILE`."""
+    """Parse `FORMAT=FILE`."""
     found = []
     for text in given:
         form, _, file = text.partition("=")
         if not form or not file:
-            message = f"'{visible(text)}' is not FORMAT=FILE, such as sarif=races.sarif"
+            message = f"'{visible(text)}' is not of the form FORMAT=FILE, for example sarif=races.sarif"
             raise click.BadParameter(message, ctx, param)
+        form = _ALIASES.get(form, form)
         if form not in report.FORMATS:
             known = sorted(report.FORMATS)
             message = f"'{visible(form)}' is not one of {', '.join(map(repr, known))}"
@@ -49,15 +53,15 @@ def _reports(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
 
 
 def _once(ctx: click.Context, param: click.Parameter, given: tuple[Any, ...]) -> Any:
-    """Take the only value of an option; a second one would take the place of the first in silence."""
+    """Return the only value of an option. A second value must not replace the first one silently."""
     if len(given) > 1:
-        message = f"{param.opts[0]} is given {len(given)} times; --report FORMAT=FILE adds a report"
+        message = f"{param.opts[0]} can be used only once; to write another report, use --report FORMAT=FILE"
         raise click.UsageError(message, ctx)
     return given[0] if given else None
 
 
 def options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that say which reports are made, and where they go."""
+    """Add the options that choose reports and their destinations."""
     for option in (
         click.option(
             "--report",
@@ -65,24 +69,27 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
             multiple=True,
             callback=_reports,
             metavar="FORMAT=FILE",
-            help="Write this report to this file too; may be given several times.",
+            help="Also write a report in this format to this file. Repeatable.",
         ),
         click.option(
             "--output-file",
             multiple=True,
             type=_FILE,
             callback=_once,
-            help="Write what --format chooses there, not to the screen.",
+            help="Write the report to this file instead of standard output.",
         ),
         click.option(
+            "--output-format",
             "--format",
             "form",
             multiple=True,
-            type=OptionChoice(sorted(report.FORMATS)),
-            default=("text",),
+            type=OptionChoice(list(report.FORMATS), _ALIASES),
             callback=_once,
-            help="What the report is for: people in a terminal (text) or a browser (html), programs, GitHub"
-            " Actions, GitLab, lists of tests, code scanning.  [default: text]",
+            metavar="FORMAT",
+            help="Report format. For each finding, full prints at most ten lines, concise one line, grouped"
+            " one line below the file name, and trace every frame and the failing interleaving."
+            f" The other formats are for browsers, programs, and CI services: {', '.join(_FOR_PROGRAMS)}."
+            "  [default: full, or concise with --quiet]",
         ),
     ):
         command = option(command)
@@ -92,24 +99,25 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
 def targets(
     form: str, file: Path | None, more: Sequence[OutputTarget], *, listing: str = ""
 ) -> list[OutputTarget]:
-    """Give all reports that are wanted.
+    """Return all requested reports.
 
     Args:
         form: The format of the first report.
-        file: The file it goes to; None is the screen.
+        file: The file of the first report. None for standard output.
         more: The further reports.
-        listing: The option for which one of them must be able to list what is not reported.
+        listing: The option that requires a format which can list unreported operations. May be empty.
 
     Returns:
-        The reports to files in the order in which they were named, then the one to the screen.
+        The reports to files in the order in which they were named, then the one to standard output.
 
     Raises:
-        click.UsageError: Two go to one file, a link leads one elsewhere, or none can list what is not
-            reported.
+        click.UsageError: Two reports have the same file, a symbolic link leads elsewhere, or no format
+            supports `listing`.
     """
     wanted = [OutputTarget(form, file), *more]
     if listing and not any(target.form in LISTING for target in wanted):
-        raise click.UsageError(f"{listing} needs --format {' or '.join(LISTING)}")
+        *others, last = LISTING
+        raise click.UsageError(f"{listing} requires --output-format {', '.join(others)}, or {last}")
     taken: set[str] = set()
     for target in wanted:
         if target.file is None or terminal.descriptor_of(target.file) is not None:
@@ -122,20 +130,20 @@ def targets(
             continue
         place = os.path.normcase(real)
         if place in taken:
-            raise click.UsageError(f"two reports would go to {visible(str(target.file))}")
+            raise click.UsageError(f"two reports have the same output file {visible(str(target.file))}")
         taken.add(place)
     return sorted(wanted, key=lambda target: target.file is None)
 
 
 def spare(wanted: Sequence[OutputTarget], results: Iterable[tuple[Run, Checked]]) -> None:
-    """Refuse a report that would go over a file that was read for it.
+    """Refuse a report that would overwrite an input of the run.
 
     Args:
         wanted: The reports.
-        results: Each project and what was found in it.
+        results: The run and the result of each project.
 
     Raises:
-        click.UsageError: One would go over a source file, a baseline or the settings.
+        click.UsageError: A report would overwrite a source file, a baseline, or the settings.
     """
     if all(target.file is None for target in wanted):
         return
@@ -147,29 +155,29 @@ def spare(wanted: Sequence[OutputTarget], results: Iterable[tuple[Run, Checked]]
     for target in wanted:
         if target.file is not None and os.path.realpath(target.file) in read:
             raise click.UsageError(
-                f"a report would go over {visible(str(target.file))}, which was read for it"
+                f"a report would overwrite {visible(str(target.file))}, which is an input of this run"
             )
 
 
 def showing_fixes(wanted: Sequence[OutputTarget]) -> bool:
-    """Tell whether one of the reports shows what fixes would change."""
+    """Return whether a report shows the edits of fixes."""
     return any(target.form in report.SHOWING_FIXES for target in wanted)
 
 
 def deliver(
     checked: Checked, wanted: Sequence[OutputTarget], watch: Watch, *, color: bool | None, statistics: bool
 ) -> bool:
-    """Make the reports, and put them where they belong.
+    """Render the reports, and write them to their destinations.
 
     Args:
-        checked: What was found.
+        checked: The merged result.
         wanted: The reports.
-        watch: Tells of the run; it says whether anything is shown.
-        color: Whether the screen is colored; None leaves it to the terminal.
+        watch: Measures the time, and determines what is printed.
+        color: Whether to color standard output. None detects a terminal.
         statistics: Whether to show the counts.
 
     Returns:
-        Whether all files could be written; one that cannot be does not cost the other reports.
+        Whether all files were written. A failure does not stop the other reports.
     """
     written = True
     for form, file in wanted:
@@ -182,6 +190,7 @@ def deliver(
             seconds=watch.seconds,
             summary=not (watch.quiet and file is None),
             list_errors=file is not None,
+            hints=file is None and not watch.quiet and terminal.is_terminal(sys.stdout),
             tool=_tool() if form in report.SHOWING_FIXES else report.Tool(__version__),
         )
         with watch.phase("report"):
@@ -194,8 +203,8 @@ def deliver(
 
 
 def _tool() -> report.Tool:
-    """Say what the tool is: its version and its rules."""
-    from fsrace_lint import rules  # noqa: PLC0415  # most reports say nothing of them
+    """Return the version and the rules of fsrace-lint, for reports that include them."""
+    from fsrace_lint import rules  # noqa: PLC0415  # few reports include rules
 
     told = []
     for loaded in rules.load():

@@ -1,4 +1,4 @@
-"""What a command tells of its run besides its report: how far it is, and what it did, on standard error."""
+"""Messages about a run on standard error: progress, settings, skipped files, and timings."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ if TYPE_CHECKING:
     from fsrace_lint.engine.parallel.progress import Phase
 
 PATIENCE: Final = 0.5
-"""The seconds after which somebody wonders whether anything happens."""
+"""The number of seconds after which a user wants to see progress."""
 PERIOD: Final = 0.1
-"""The seconds between two drawings."""
+"""The minimum number of seconds between two updates."""
 
 
 def talking(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that say how much is told."""
+    """Add the options for the amount of messages."""
     flag = functools.partial(click.option, is_flag=True)
     for option in (
-        flag("-s", "--silent", help="Show nothing: the exit code and written files tell."),
-        flag("-q", "--quiet", help="Show findings and errors only: no summary, no hints, no progress."),
-        flag("-v", "--verbose", help="Say what is read, what is left out and why, and what takes how long."),
+        flag("-s", "--silent", help="Print nothing; use the exit code."),
+        flag("-q", "--quiet", help="Print only findings and errors."),
+        flag("-v", "--verbose", help="Log settings, skipped files, and timings."),
     ):
         command = option(command)
     return command
 
 
 class Watch(Observer):
-    """Measures a run, and tells of it what was asked for; on a terminal it shows how far a long one is."""
+    """Measures a run, prints the requested messages, and shows a progress bar on a terminal."""
 
     def __init__(self, choices: dict[str, Any], *, color: bool | None) -> None:
         """Read the options of `talking`.
 
         Args:
-            choices: Their values; a command may be without them.
-            color: Whether to color; None leaves it to the terminal.
+            choices: The option values. The options may be missing.
+            color: Whether to use color. None detects a terminal.
 
         Raises:
-            click.UsageError: They contradict each other.
+            click.UsageError: The options contradict each other.
         """
         given = [name for name in ("quiet", "silent", "verbose") if choices.get(name)]
         if len(given) > 1:
-            raise click.UsageError(f"--{given[0]} and --{given[1]} contradict each other")
+            raise click.UsageError(f"--{given[0]} cannot be used with --{given[1]}")
         self.silent = "silent" in given
         self.quiet = self.silent or "quiet" in given
         self.curious = "verbose" in given
@@ -71,7 +71,7 @@ class Watch(Observer):
         self._drawn = 0.0
 
     def hint(self, message: str) -> None:
-        """Say what may help, unless only findings are wanted."""
+        """Print a message, unless only findings are wanted."""
         if not self.quiet:
             click.echo(visible(message), err=True)
 
@@ -80,38 +80,38 @@ class Watch(Observer):
             click.echo(visible(message), err=True)
 
     def reads_settings(self, file: str, *, there: bool) -> None:
-        """Say where the settings come from."""
-        self._tell(
-            f"settings: {file}{'' if there else ': there is no such file; everything has its default'}"
-        )
+        """Log the file of the settings."""
+        self._tell(f"settings: {file}{'' if there else ' does not exist; using defaults'}")
 
     def begins(self, settings: Settings, *, targets: int, files: int) -> None:
-        """Say what is about to be read."""
-        self._tell(f"root: {settings.root}: {count(targets, 'file')} to check, {files} to link")
+        """Log the numbers of files to read."""
+        self._tell(
+            f"root: {settings.root}: {count(targets, 'file')} to check, {count(files, 'file')} in the project"
+        )
 
     def leaves_out(self, path: str, reason: str) -> None:
-        """Say what is left out, and why."""
-        with contextlib.suppress(ValueError):  # another drive
+        """Log a skipped path and the reason."""
+        with contextlib.suppress(ValueError):  # a different drive
             path = os.path.relpath(path)
-        self._tell(f"left out: {path}: {reason}")
+        self._tell(f"skipped: {path}: {reason}")
 
     def note(self, message: str) -> None:
-        """Say what does not change what is found."""
+        """Log a message that does not affect the findings."""
         self._tell(message)
 
     def stage(self, title: str, total: int) -> None:
-        """Begin to count anew."""
+        """Start a new stage with a new count."""
         self._title, self._total, self._done = title, total, 0
         self._draw()
 
     def step(self) -> None:
-        """Count."""
+        """Count one file."""
         self._done += 1
         self._draw()
 
     @contextlib.contextmanager
     def phase(self, name: Phase) -> Iterator[None]:
-        """Measure, without what is done in other rooms meanwhile."""
+        """Measure a phase, without the phases inside it."""
         self._clock()
         self._rooms.append(name)
         try:
@@ -121,7 +121,7 @@ class Watch(Observer):
             self._rooms.pop()
 
     def _clock(self) -> None:
-        """Book the time since the last call on the room that it was spent in."""
+        """Add the time since the last call to the current phase."""
         now = perf_counter()
         if self._rooms:
             room = self._rooms[-1]
@@ -129,22 +129,22 @@ class Watch(Observer):
         self._since = now
 
     def seconds(self) -> dict[str, float]:
-        """Tell what each room took so far."""
+        """Return the time of each phase so far."""
         self._clock()
         return dict(self._seconds)
 
     def books(self, seconds: Mapping[str, float]) -> None:
-        """Add what was measured elsewhere."""
+        """Add times that were measured in another process."""
         for room, taken in seconds.items():
             self._seconds[room] = self._seconds.get(room, 0.0) + taken
 
     def is_copied(self) -> None:
-        """Show nothing any more: the other process does."""
+        """Print nothing more, because this process is now a forked worker."""
         self._shows = self.curious = False
 
     @contextlib.contextmanager
     def progress(self) -> Iterator[None]:
-        """Show how far it is, where that takes long, and wipe it away in the end."""
+        """Show a progress bar if the run takes long, and remove it at the end."""
         self._began = monotonic()
         try:
             yield
@@ -154,7 +154,7 @@ class Watch(Observer):
                 self._bar = None
 
     def finish(self) -> None:
-        """Say at the end what took how long."""
+        """Log the time of each phase."""
         taken = ", ".join(f"{name} {seconds:.3f} s" for name, seconds in self.seconds().items())
         self._tell(f"time: {taken}")
 
@@ -179,11 +179,11 @@ class Watch(Observer):
 
 
 def _bar(*, color: bool) -> Progress:
-    # rich is loaded only where a run takes long enough
+    # rich is loaded only if a run takes long
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("files"))
     console = Console(stderr=True, no_color=not color)
-    # a thread that draws by itself would be in the way of processes
+    # an automatic refresh would need a thread, which does not mix with forking
     return Progress(*columns, console=console, transient=True, auto_refresh=False)

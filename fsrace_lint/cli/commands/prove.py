@@ -1,4 +1,4 @@
-"""The command `prove`: loads a scenario from a file, has it explored, and tells what was found."""
+"""The command `prove`, which loads a scenario, explores it, and prints the result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import click
 from fsrace_lint.cli.commands.grouped_options import OptionChoice
 from fsrace_lint.cli.terminal import CLEAN, FAILED, FOUND, show
 from fsrace_lint.config.suggestions import did_you_mean
-from fsrace_lint.report.words import visible
+from fsrace_lint.report.words import count, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Run a function in every order of its filesystem calls.",
+    short_help="Test a function under every interleaving of its filesystem calls.",
     epilog="""\b
 Examples:
   fsrace-lint prove scenario.py::prepare
@@ -34,70 +34,77 @@ Examples:
 )
 @click.argument("scenario", metavar="FILE::FUNCTION")
 @click.option(
-    "--processes", type=click.IntRange(1, 26), default=2, show_default=True, help="How many run it at once."
+    "--processes", type=click.IntRange(1, 26), default=2, show_default=True, help="Number of processes."
 )
 @click.option(
     "--filesystem",
     type=OptionChoice(["posix", "nfs"]),
     default="posix",
     show_default=True,
-    help="What the kernel does, or a network filesystem that may answer stat and listings from the past.",
+    help="Filesystem to simulate. With nfs, `stat` calls and directory listings can return stale results.",
 )
-@click.option("--crash", is_flag=True, help="Kill a process at any call, and all of them.")
-@click.option("--power-loss", is_flag=True, help="Crash, and lose what was not synced.")
+@click.option("--crash", is_flag=True, help="Also kill one process, or all processes, before any call.")
+@click.option("--power-loss", is_flag=True, help="Like --crash, and also lose data that was not synced.")
 @click.option(
-    "--setup", metavar="NAME", help="What makes the tree before.  [default: setup, if there is one]"
+    "--setup", metavar="NAME", help="Function that creates the initial files.  [default: setup, if defined]"
 )
 @click.option(
-    "--check", metavar="NAME", help="What must hold of the tree.  [default: check, if there is one]"
+    "--check", metavar="NAME", help="Function that checks the resulting files.  [default: check, if defined]"
 )
-@click.option("--agree", is_flag=True, help="All processes must give the same result.")
-@click.option("--expect", metavar="NAMES", help="Exceptions that are no failure, with commas.")
-@click.option("--distributed", is_flag=True, help="Stand in for torch.distributed.")
+@click.option("--agree", is_flag=True, help="Require all processes to return the same result.")
+@click.option("--expect", metavar="NAMES", help="Comma-separated exceptions that are not failures.")
+@click.option("--distributed", is_flag=True, help="Replace `torch.distributed` with a simulation.")
 @click.option(
     "--max-schedules",
     type=click.IntRange(0),
     default=10_000,
     show_default=True,
-    help="How many to run in order.",
+    help="Maximum number of schedules to run in the systematic search.",
 )
 @click.option(
-    "--preemptions", type=click.IntRange(0), help="Interrupt a process that could go on so often at most."
+    "--preemptions",
+    type=click.IntRange(0),
+    help="Maximum number of times to preempt a process that could continue.",
 )
 @click.option(
-    "--samples", type=click.IntRange(0), default=0, help="Run so many random schedules beyond that."
+    "--samples",
+    type=click.IntRange(0),
+    default=0,
+    help="Number of random schedules to run after the systematic search.",
 )
-@click.option("--seed", type=int, default=0, help="Which random schedules.")
+@click.option("--seed", type=int, default=0, help="Seed for the random schedules.")
 @click.option(
     "--step-timeout",
     type=click.FloatRange(0, 86_400, min_open=True),
     default=10.0,
     show_default=True,
-    help="Seconds that a process may take between two calls.",
+    help="Maximum number of seconds between two calls of a process.",
 )
-@click.option("--replay", metavar="TOKEN", help="Run this schedule and no other.")
+@click.option("--replay", metavar="TOKEN", help="Run only the schedule with this token.")
 def prove(scenario: str, **choices: Any) -> None:
-    """Run FUNCTION of FILE in several processes, in every order of their filesystem calls that can differ.
+    """Run FUNCTION from FILE in multiple processes, under every distinct interleaving of filesystem calls.
 
-    THIS RUNS THE CODE IT IS POINTED AT: in forked processes, in a scratch directory, many times. The function
-    is given that directory and its rank: def prepare(root: pathlib.Path, rank: int).
+    WARNING: This command executes your code many times, in forked processes, in a temporary directory.
+    Each process passes that directory and its rank to the function, for example
+    def prepare(root: pathlib.Path, rank: int).
 
-    Exit status: 0 no schedule fails, 1 one does, 2 wrong usage or a failure of the run.
+    Exit status: 0 if every schedule passes, 1 if a schedule fails, 2 if the usage is invalid or the run
+    fails.
     """
-    from fsrace_lint.explore import ExploreError, explore  # noqa: PLC0415  # not for the other commands
+    from fsrace_lint.explore import ExploreError, explore  # noqa: PLC0415  # other commands do not need it
 
     file, _, name = scenario.partition("::")
     if not name:
-        raise click.UsageError(f"{visible(scenario)} names no function: write FILE::FUNCTION")
+        raise click.UsageError(f"{visible(scenario)} does not name a function; use FILE::FUNCTION")
     module = _loaded(Path(file))
     function = _named(module, name)
     choices["crash"] = "power" if choices.pop("power_loss") else "kill" if choices["crash"] else "none"
     choices["expected"] = _exceptions(module, choices.pop("expect"))
     for usual in ("setup", "check"):
         choices[usual] = _function(module, choices[usual], usual)
-    several = "1 process" if choices["processes"] == 1 else f"{choices['processes']} processes"
-    click.echo(f"running {visible(scenario)} for real, in {several}", err=True)
-    # nothing is left behind by `kill` either
+    processes = "1 process" if choices["processes"] == 1 else f"{choices['processes']} processes"
+    click.echo(f"Running {visible(scenario)} in {processes}", err=True)
+    # temporary files are removed on `kill` too
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         result = explore(function, **choices)
@@ -105,8 +112,7 @@ def prove(scenario: str, **choices: Any) -> None:
         click.echo(f"Error: {_lines(str(error))}", err=True)
         sys.exit(FAILED)
     show(_lines(str(result)) + "\n")
-    rate = f"{result.runs / max(result.seconds, 1e-9):.0f} a second"
-    click.echo(f"{result.runs} runs in {result.seconds:.1f} s, {rate}", err=True)
+    click.echo(f"{count(result.runs, 'run')} in {result.seconds:.1f} s", err=True)
     sys.exit(CLEAN if result.ok else FOUND)
 
 
@@ -115,24 +121,24 @@ def _lines(text: str) -> str:
 
 
 def _loaded(file: Path) -> ModuleType:
-    """Import a file as a script would find itself: its folder comes first on the path."""
+    """Import a file like a script, with its directory first in `sys.path`."""
     if not file.is_file():
-        raise click.UsageError(f"there is no file {visible(str(file))}")
+        raise click.UsageError(f"{visible(str(file))}: no such file")
     name = f"fsrace_scenario_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise click.UsageError(f"{visible(str(file))} is no Python file")
+        raise click.UsageError(f"{visible(str(file))} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(file.parent.resolve()))
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever the file raises is the user's to see
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # any error of the file is shown to the user
         frames = error.__traceback__
         while frames is not None and frames.tb_frame.f_code.co_filename != spec.origin:
             frames = frames.tb_next
         lines = traceback.format_exception(type(error), error, frames)
-        click.echo(f"Error: {visible(str(file))} cannot be imported\n{_lines(''.join(lines))}", err=True)
+        click.echo(f"Error: cannot import {visible(str(file))}\n{_lines(''.join(lines))}", err=True)
         sys.exit(FAILED)
     return module
 
@@ -157,6 +163,6 @@ def _exceptions(module: ModuleType, names: str | None) -> tuple[type[BaseExcepti
     for name in (names or "").replace(",", " ").split():
         kind = getattr(module, name, None) or getattr(builtins, name, None)
         if not (isinstance(kind, type) and issubclass(kind, BaseException)):
-            raise click.UsageError(f"no exception is called {visible(repr(name))}")
+            raise click.UsageError(f"unknown exception {visible(repr(name))}")
         found.append(kind)
     return tuple(found)

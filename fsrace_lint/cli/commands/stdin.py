@@ -1,4 +1,4 @@
-"""One file on standard input: what it is called, and its bytes."""
+"""Read one file from standard input."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ STDIN: Final = Path("-")
 
 
 class Handed(NamedTuple):
-    """A file that standard input holds; one without a name is called `-`."""
+    """A file on standard input. Without a name, it is called `-`."""
 
     name: Path
     data: bytes
 
 
 def option(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the option that names what is on standard input."""
+    """Add the option for the name of the file on standard input."""
     return click.option(
         "--stdin-filename",
         type=click.Path(path_type=Path),
-        help="Read one file from standard input, and take it for this file; `-` reads one without a name.",
+        help="Read the contents of this file from standard input, where PATH is `-`.",
     )(command)
 
 
 def taken(paths: Sequence[Path], choices: dict[str, Any]) -> Handed | None:
-    """Read standard input if the command line asks for it.
+    """Read standard input if the command line requests it.
 
     Args:
-        paths: What the user named.
-        choices: The values of the options, with that of `--stdin-filename`.
+        paths: The paths that the user named.
+        choices: The option values, including `--stdin-filename`.
 
     Returns:
-        The name and the bytes of the file, or None where files on the disk are meant.
+        The name and the bytes of the file, or None to read files from disk.
 
     Raises:
-        click.UsageError: Files are named as well, or what names the input cannot be a file.
+        click.UsageError: Other files are named too, or the name cannot be that of a file.
     """
     name: Path | None = choices["stdin_filename"]
     if name is None and STDIN not in paths:
         return None
     others = [path for path in paths if path != STDIN]
     if others:
-        raise click.UsageError(f"standard input is taken alone, without {visible(str(others[0]))}")
+        raise click.UsageError(f"standard input cannot be combined with {visible(str(others[0]))}")
     if name is not None and (not name.name or "\0" in str(name) or name.is_dir()):
-        raise click.UsageError(f"--stdin-filename: {visible(str(name))} is not the name of a file")
+        raise click.UsageError(f"--stdin-filename: {visible(str(name))} is not a file name")
     data = sys.stdin.buffer.read() if sys.stdin is not None else b""
     return Handed(name or STDIN, data)

@@ -1,4 +1,4 @@
-"""The command `vendor`: writes the safe helpers into a project."""
+"""The command `vendor`, which copies the safe helpers into a project."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fsrace_lint.report.words import visible
 
 @click.command(
     "vendor",
-    short_help="Write the safe helpers into a project.",
+    short_help="Copy the safe helpers into a project.",
     epilog="""\b
 Examples:
   fsrace-lint vendor src/fs_safe.py
@@ -23,15 +23,17 @@ Examples:
 )
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
-    "--check", "only_check", is_flag=True, help="Write nothing; say whether the copy is ours and new."
+    "--check", "only_check", is_flag=True, help="Check whether the copy is up to date and write nothing."
 )
-@click.option("--force", is_flag=True, help="Write it although somebody has changed the copy.")
+@click.option("--force", is_flag=True, help="Overwrite a file that was changed or is not a copy.")
 def vendor_helpers(path: Path, *, only_check: bool, force: bool) -> None:
-    """Write the safe helpers to PATH, one file that imports nothing but the standard library.
+    """Copy the safe helpers to PATH, a single file that imports only the standard library.
 
-    In a folder the file is fs_safe.py. With `helper-module` in the settings, fixes import it.
+    If PATH is a directory, the file name is fs_safe.py. To make fixes import the copy, set
+    `helper-module` in pyproject.toml.
 
-    Exit status: 0 the copy is as it should be, 1 it is not, or somebody has changed it.
+    Exit status: 0 if the copy is up to date, 1 if it is missing, outdated, or changed, 2 if it cannot be
+    read or written.
     """
     file = path / vendor.NAME if path.is_dir() else path
     try:

@@ -1,4 +1,4 @@
-"""What commands that rewrite source files share: how they make sure of them, and write them."""
+"""Shared by commands that rewrite source files: check git, and write patches."""
 
 from __future__ import annotations
 
@@ -25,39 +25,45 @@ if TYPE_CHECKING:
 
 
 def option(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the option that asks git first."""
+    """Add the option to check git first."""
     return click.option(
         "--require-clean",
         is_flag=True,
-        help="Write nothing if a file that would be written holds what is not committed to git.",
+        help="Write nothing if a file that would change has uncommitted changes in git.",
     )(command)
 
 
 class Written(NamedTuple):
-    """What became of patches: the findings that they were made for, and what could not be done."""
+    """The result of writing patches.
+
+    Attributes:
+        done: The findings of the patches that were written.
+        refused: The findings of the patches that were refused, with the reasons.
+        problems: Errors while writing.
+    """
 
     done: list[Finding]
     refused: list[tuple[Finding, str]]
     problems: list[report.Problem]
 
     def told_in(self, checked: Checked) -> Checked:
-        """Add what went wrong to what a run came to."""
+        """Return a result with the errors added."""
         return merge.merge([checked, Checked(report.Outcome(errors=tuple(self.problems)), {})])
 
 
 def write(made: Made, watch: Watch, *, clean: bool) -> Written:
-    """Write patches, and take away what runs that were killed have left beside them.
+    """Write patches, and delete temporary files that killed runs left next to them.
 
     Args:
         made: The patches of each project.
-        watch: Tells of the run.
-        clean: Whether all of it must be in git as it is.
+        watch: Prints messages.
+        clean: Whether git must have no uncommitted changes in the files to change.
 
     Returns:
-        What became of them.
+        The result.
 
     Raises:
-        SystemExit: A file is not clean that must be.
+        SystemExit: A file has uncommitted changes, or git cannot be asked.
     """
     if clean:
         _require_clean([patch for _, patches in made for patch in patches], watch)
@@ -65,7 +71,7 @@ def write(made: Made, watch: Watch, *, clean: bool) -> Written:
     for run, patches in made:
         for patch in patches:
             _write(patch, run, written)
-        from fsrace_lint.pipeline import repair  # noqa: PLC0415  # libcst: not needed where nothing is written
+        from fsrace_lint.pipeline import repair  # noqa: PLC0415  # loads libcst, only to write files
 
         repair.sweep(run)
     return written
@@ -77,20 +83,22 @@ def _write(patch: Patch, run: Run, written: Written) -> None:
 
         obstacle = repair.write(patch, run)
     except OSError as error:
-        written.problems.append(report.Problem(patch.path, f"cannot be written: {error.strerror or error}"))
+        written.problems.append(
+            report.Problem(patch.path, f"cannot write the file: {error.strerror or error}")
+        )
         return
     if obstacle is None:
         written.done.extend(patch.applied)
     else:
-        written.refused.extend((finding, obstacle) for finding in patch.applied)
+        written.refused.extend((finding, f"the file {obstacle}") for finding in patch.applied)
 
 
 def _require_clean(patches: Sequence[Patch], watch: Watch) -> None:
-    """End the command where a file that would be written could not be brought back by git.
+    """Exit if git could not restore a file that would be written.
 
-    What is compared is what was read: a file that is changed later is not written anyway.
+    The contents that the run read are compared. A file that changes later is not written anyway.
     """
-    from fsrace_lint.files import git_clean  # noqa: PLC0415  # few ask for it
+    from fsrace_lint.files import git_clean  # noqa: PLC0415  # needed only with --require-clean
 
     held = {patch.file: patch for patch in patches if patch.before != patch.after}
     try:
@@ -104,5 +112,5 @@ def _require_clean(patches: Sequence[Patch], watch: Watch) -> None:
         more = f", and {count(len(bad) - 1, 'file')} more" if len(bad) > 1 else ""
         told = f"{held[first].path} {bad[first]}{more}"
     if not watch.silent:
-        click.echo(visible(f"Error: --require-clean: {told}; nothing is written"), err=True)
+        click.echo(visible(f"Error: --require-clean: {told}; no file was written"), err=True)
     sys.exit(FAILED)

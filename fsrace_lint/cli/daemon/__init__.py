@@ -1,5 +1,5 @@
-"""A process that stays, knows the projects that were checked, and answers checks of a few files at once.
+"""A background process that keeps projects in memory, to check a few files quickly.
 
-`wire` is what both sides say, `client` asks, `process` answers. Nobody needs an answer: who gets none in time
-does the work himself.
+`wire` defines the protocol, `client` sends requests, and `process` answers them. No client depends on an
+answer: without an answer in time, the client runs the check itself.
 """

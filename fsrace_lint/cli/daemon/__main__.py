@@ -1,4 +1,4 @@
-"""Runs the daemon; a client starts it, and writes on standard input what it has checked."""
+"""Run the daemon. A client starts it and passes the first request on standard input."""
 
 import sys
 

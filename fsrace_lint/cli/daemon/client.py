@@ -1,4 +1,4 @@
-"""The side that asks. It loads as little as it can: to start takes it longer than to get an answer."""
+"""The client of the daemon. It imports little, because its startup takes longer than an answer."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ import sys
 
 from fsrace_lint.cli.daemon import wire
 
-TYPE_CHECKING = False  # `typing` takes longer to load than all of this
+TYPE_CHECKING = False  # `typing` takes longer to load than this whole module
 if TYPE_CHECKING:
     from _socket import socket
     from typing import TextIO
 
 PATIENCE = 0.1
-"""The seconds within which a daemon that is not busy begins."""
+"""The number of seconds within which an idle daemon starts on a request."""
 LIMIT = 30.0
-"""The seconds within which it answers: few checks of a few files take longer, whoever does them."""
+"""The number of seconds within which a daemon answers. Checks of a few files rarely take longer."""
 INTERRUPTED = 130
 _GONE = (errno.EPIPE, errno.EINVAL)
 
 
 def check(args: list[str]) -> int | None:
-    """Have a daemon check some files, and write what it answers.
+    """Let the daemon check files, and write its output.
 
     Args:
         args: The arguments of the command `check`.
 
     Returns:
-        The exit code; None where this process must do it.
+        The exit status, or None if this process must run the check.
     """
     try:
         answer = call("check", args)
@@ -39,16 +39,16 @@ def check(args: list[str]) -> int | None:
             _write(sys.stdout if stream == 1 else sys.stderr, data)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except OSError:  # what cannot be written is told by this process
+    except OSError:  # this process reports why the output cannot be written
         return None
     return int(code)
 
 
 def _write(stream: TextIO | None, data: bytes) -> None:
-    """Write to a standard stream; a reader that wants no more (`| head`) is no failure.
+    """Write to a standard stream. A closed pipe (`| head`) is not an error.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The stream cannot be written.
     """
     if stream is None:
         return
@@ -56,14 +56,14 @@ def _write(stream: TextIO | None, data: bytes) -> None:
         stream.buffer.write(data)
         stream.flush()
     except OSError as error:
-        # Python flushes what is left at exit, and would complain again
+        # Python flushes the buffer at exit, and would report the error again
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         if error.errno not in _GONE:
             raise
 
 
 def keep(args: list[str]) -> None:
-    """Have a daemon read the project that was just checked, and start one if there is none.
+    """Let a daemon load the project that was just checked. Start a daemon if there is none.
 
     Args:
         args: The arguments of the command `check`.
@@ -77,42 +77,42 @@ def keep(args: list[str]) -> None:
             said_to(place, request).close()
         except (FileNotFoundError, ConnectionRefusedError):
             start_daemon(request)
-    except OSError:  # it is busy, or cannot be started: the next check does without
+    except OSError:  # the daemon is busy or cannot be started, so the next check runs without it
         pass
 
 
 def start_daemon(request: bytes) -> None:
-    """Start a daemon, which stays when this process has ended.
+    """Start a daemon, which keeps running after this process exits.
 
     Raises:
-        OSError: It cannot be started.
+        OSError: The daemon cannot be started.
     """
-    import subprocess  # noqa: PLC0415  # after the work is done
+    import subprocess  # noqa: PLC0415  # loaded after the check is done
 
     process = subprocess.Popen(
         [sys.executable, "-m", "fsrace_lint.cli.daemon"],
-        cwd="/",  # not in the folder that is checked, which Python would import from
+        cwd="/",  # Python would import from the current directory
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    process.returncode = 0  # nobody waits for it
+    process.returncode = 0  # this process does not wait for it
     if process.stdin is not None:
         with process.stdin:
             process.stdin.write(request)
 
 
 def call(verb: str, args: list[str], patience: float = PATIENCE) -> list[tuple[int, bytes]] | None:
-    """Ask the daemon of this user and installation.
+    """Send a request to the daemon of this user and installation.
 
     Args:
-        verb: What is wanted of it.
+        verb: The kind of request.
         args: The arguments of the command `check`.
-        patience: The seconds within which it must begin.
+        patience: The number of seconds within which the daemon must start on the request.
 
     Returns:
-        What it says; None if there is none, or it is busy.
+        The frames of the answer. None if there is no daemon, or it is busy.
     """
     place = wire.place()
     if place is None:
@@ -129,14 +129,14 @@ def call(verb: str, args: list[str], patience: float = PATIENCE) -> list[tuple[i
 
 
 def _heard(connection: socket) -> bytes:
-    """Take the answer.
+    """Receive the answer.
 
     Raises:
-        OSError: It does not come in time.
-        ValueError: There is none.
+        OSError: The answer is late.
+        ValueError: The daemon does not answer.
     """
     if connection.recv(len(wire.TAKEN)) != wire.TAKEN:
-        raise ValueError("nobody answers")
+        raise ValueError("the daemon does not answer")
     connection.settimeout(LIMIT)
     parts = []
     while part := connection.recv(1 << 20):
@@ -145,10 +145,10 @@ def _heard(connection: socket) -> bytes:
 
 
 def said_to(place: str, request: bytes) -> socket:
-    """Connect, and say something.
+    """Connect to the daemon, and send a request.
 
     Raises:
-        OSError: There is no daemon, or it takes nothing.
+        OSError: There is no daemon, or it does not accept the request.
     """
     from _socket import AF_UNIX, SHUT_WR, SOCK_STREAM, socket  # noqa: PLC0415  # `socket` takes longer to load
 

@@ -1,4 +1,4 @@
-"""What a daemon finds, for a program that shows it in a way of its own."""
+"""The findings of a daemon as data, for integrations such as the flake8 plugin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class DaemonFinding(msgspec.Struct, frozen=True):
-    """A finding, as the JSON report tells it."""
+    """A finding, as in the JSON report."""
 
     code: str
     message: str
@@ -35,15 +35,15 @@ class _Report(msgspec.Struct, frozen=True):
 
 
 def found_in(files: Sequence[str], profile: str | None) -> dict[str, list[tuple[DaemonFinding, bool]]] | None:
-    """Have a daemon check some files, but for those that are excluded.
+    """Let the daemon check files, except those that are excluded.
 
     Args:
-        files: Their absolute paths.
-        profile: The profile, if it is not that of the settings.
+        files: The absolute paths of the files.
+        profile: The profile, or None for that of the settings.
 
     Returns:
-        The findings in each of the files, with those that a comment suppresses, and whether one does; None
-        where there is no daemon, or it cannot tell.
+        For each file, its findings, each with whether a comment suppresses it. None if there is no daemon, or
+        it cannot answer.
     """
     answer = client.call("check", _arguments(files, profile))
     if answer is None or answer[-1][1] == wire.NONE:
@@ -57,14 +57,14 @@ def found_in(files: Sequence[str], profile: str | None) -> dict[str, list[tuple[
     told = [*((finding, False) for finding in report.findings), *((finding, True) for finding in by_comment)]
     for finding, is_suppressed in told:
         path = os.path.abspath(finding.path)
-        if path not in found:  # a link leads there
+        if path not in found:  # the path is a link
             return None
         found[path].append((finding, is_suppressed))
     return None if report.errors else found
 
 
 def keep(files: Sequence[str], profile: str | None) -> None:
-    """Have a daemon know the projects of some files the next time.
+    """Let a daemon load the projects of some files for the next check.
 
     Args:
         files: As for `found_in`.

@@ -1,4 +1,4 @@
-"""The side that answers: one request after the other, in one process."""
+"""The daemon: answers one request at a time, in one process."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ if TYPE_CHECKING:
     from click import Context
 
 IDLE: Final = 30 * 60.0
-"""The seconds after which a daemon that nobody asks ends."""
+"""The number of seconds after which an idle daemon exits."""
 PULSE: Final = 60.0
-"""The seconds after which it looks whether it is still wanted."""
+"""The number of seconds after which the daemon checks whether it was replaced."""
 CALM: Final = 1.0
-"""The seconds after which it does what nobody should have to wait for."""
+"""The number of seconds after a check at which the daemon frees memory."""
 SLOWEST: Final = 5.0
-"""The seconds within which a client must have said what it wants."""
+"""The number of seconds within which a client must send its request."""
 LARGEST: Final = 16 << 20
-"""The bytes that this may have."""
+"""The maximum size of a request in bytes."""
 _WAITING: Final = 16
 _UNIT: Final = 1 if sys.platform == "darwin" else 1024
-"""In what the system counts memory, in bytes."""
+"""The unit of `ru_maxrss` in bytes."""
 ANSWERED: Final = frozenset(
     "paths profile select extend_select ignore exclude extend_exclude force_exclude filesystem include_tests"  # noqa: SIM905
     " baseline no_baseline cache_dir form show_suppressed daemon jobs quiet silent verbose color".split()
 )
-"""The options of `check` that change nothing but what is shown."""
+"""The options of `check` that only affect what is printed or checked."""
 
 
 class _Stream(io.RawIOBase):
-    """What is written to one of the standard streams, in order with what is written to the other."""
+    """One of the standard streams. Both append to one list, which preserves their order."""
 
     def __init__(self, number: int, written: list[tuple[int, bytes]], *, is_terminal: bool) -> None:
         super().__init__()
@@ -74,28 +74,28 @@ def _text(stream: _Stream, request: wire.Request) -> io.TextIOWrapper:
 
 
 class Daemon:
-    """Answers requests by what it keeps."""
+    """Answers requests from the projects in memory."""
 
     def __init__(self) -> None:
-        """Keep nothing yet."""
+        """Start without projects."""
         self.kept = WarmProjects()
         self.answered = 0
-        """How many checks were answered."""
+        """The number of checks that were answered."""
         self.is_done = False
-        """Whether nothing more is to be answered."""
+        """Whether the daemon should exit."""
         self._version = Version.of()
         self._failure = ""
         self.worked = time.monotonic()
-        """When it had answered a check last."""
+        """The time at which the last check was answered."""
 
     def answer(self, request: wire.Request) -> bytes:
-        """Do what a client wants.
+        """Answer a request of a client.
 
         Args:
-            request: What it has said.
+            request: The request.
 
         Returns:
-            What it is to hear.
+            The frames of the answer.
         """
         nothing = wire.frame(wire.CODE, wire.NONE)
         is_outdated = self._version != Version.of()
@@ -107,7 +107,7 @@ class Daemon:
         self.kept.loads = request.verb == "keep"
         try:
             code, written = checked(request, self.kept)
-        except Exception:  # noqa: BLE001  # the client does it, and tells what is wrong
+        except Exception:  # noqa: BLE001  # the client runs the check, and reports the error
             return nothing
         finally:
             os.chdir("/")
@@ -118,34 +118,31 @@ class Daemon:
         return b"".join(wire.frame(*each) for each in written) + wire.frame(wire.CODE, b"%d" % code)
 
     def prepare(self, is_asked: Callable[[], None]) -> None:
-        """Compute what the next check may ask for, until `is_asked` raises a CancelledError."""
+        """Compute what the next check may need, until `is_asked` raises a `CancelledError`."""
         try:
             self.kept.prepare(is_asked)
-        except Exception as error:  # noqa: BLE001  # the next check finds that itself
-            self._failure = f"; it could not prepare the next check: {type(error).__name__}: {error}"
+        except Exception as error:  # noqa: BLE001  # the next check reports the error
+            self._failure = f"; indexing failed: {type(error).__name__}: {error}"
 
     def _status(self) -> str:
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT / 1e6
-        about = f"process {os.getpid()}, {count(self.answered, 'check')} answered, at most {most:.0f} MB"
-        warm = [
-            root if is_done else f"{root}, and prepares for the next check"
-            for root, is_done in self.kept.projects
-        ]
-        return "\n  ".join([f"{about}{self._failure}; it keeps", *(warm or ["nothing yet"])]) + "\n"
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT / 1e6
+        served = f"pid {os.getpid()}; {count(self.answered, 'request')} served; peak {peak:.0f} MB"
+        projects = [root if is_done else f"{root} (indexing)" for root, is_done in self.kept.projects]
+        return f"{served}{self._failure}; projects: {', '.join(projects) or 'none'}\n"
 
 
 def checked(request: wire.Request, warm: WarmProjects) -> tuple[int | None, list[tuple[int, bytes]]]:
-    """Run the command `check` as it would run in the client.
+    """Run the command `check` as in the process of the client.
 
     Returns:
-        Its exit code and what it wrote; no code where it may do more than to show something.
+        The exit status and the output. The status is None if the options may do more than print.
     """
     os.chdir(request.folder)
     os.environ.clear()
     os.environ.update(request.environment)
     written: list[tuple[int, bytes]] = []
     shown = _text(_Stream(1, written, is_terminal=request.is_terminal), request)
-    # what says how far a check is would not be seen in time
+    # progress would not be visible in time
     told = _text(_Stream(2, written, is_terminal=False), request)
     with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(told):
         context = check.make_context("check", list(request.args), obj=warm)
@@ -173,16 +170,16 @@ def _only_shows(context: Context) -> bool:
 
 @contextlib.contextmanager
 def listening(place: str) -> Iterator[tuple[socket.socket, os.stat_result]]:
-    """Be there for clients, in place of a daemon that is there already.
+    """Listen for clients, replacing an existing daemon.
 
     Args:
-        place: The path of the socket, which is made beside it and renamed.
+        place: The path of the socket. The socket is created next to it and renamed.
 
     Yields:
-        The socket, and what the system says of it while its place is not taken by another one.
+        The socket, and its file status, which identifies it until another daemon replaces it.
 
     Raises:
-        OSError: There can be none.
+        OSError: The socket cannot be created.
     """
     beside = f"{place}.{os.getpid()}"
     with socket.socket(socket.AF_UNIX) as listener:
@@ -209,17 +206,17 @@ def _is_same(place: str, made: os.stat_result) -> bool:
 def serve(
     place: str, daemon: Daemon, first: wire.Request, *, idle: float = IDLE, pulse: float = PULSE
 ) -> None:
-    """Answer clients until nobody asks any more, or another daemon has taken the place.
+    """Answer clients until the daemon is idle for too long, stopped, or replaced by another daemon.
 
     Args:
         place: The path of the socket.
-        daemon: What answers.
-        first: A request whose answer nobody waits for.
-        idle: The seconds after which it ends if nobody asks.
-        pulse: The seconds after which it looks whether it is still wanted.
+        daemon: The daemon.
+        first: The first request, whose answer is discarded.
+        idle: The number of seconds after which an idle daemon exits.
+        pulse: The number of seconds after which to check whether the daemon was replaced.
 
     Raises:
-        OSError: There can be no socket.
+        OSError: The socket cannot be created.
     """
     with listening(place) as (listener, made):
         daemon.answer(first)
@@ -241,7 +238,7 @@ def serve(
                 if not daemon.kept.is_untidy:
                     daemon.kept.tidy()
                 continue
-            except OSError:  # who wanted something has gone
+            except OSError:  # the client disconnected
                 continue
             with connection, contextlib.suppress(OSError, ValueError):
                 _attend(connection, daemon)
@@ -249,11 +246,11 @@ def serve(
 
 
 def _attend(connection: socket.socket, daemon: Daemon) -> None:
-    """Hear one client, and answer it.
+    """Read the request of a client, and answer it.
 
     Raises:
-        OSError: It has gone, or says nothing.
-        ValueError: It says something else than a client would.
+        OSError: The client disconnected, or sends nothing.
+        ValueError: The request is invalid.
     """
     connection.settimeout(SLOWEST)
     parts, length = [], 0
@@ -261,24 +258,24 @@ def _attend(connection: socket.socket, daemon: Daemon) -> None:
         parts.append(part)
         length += len(part)
     if length > LARGEST:
-        raise ValueError("nobody has so much to say")
+        raise ValueError("the request is too large")
     request = wire.Request.unpack(b"".join(parts))
     if request.verb == "keep":
-        daemon.answer(request)  # nobody waits for it
+        daemon.answer(request)  # the client does not wait for an answer
         return
     connection.sendall(wire.TAKEN)
     connection.sendall(daemon.answer(request))
 
 
 def main(first: bytes) -> None:
-    """Be the daemon of this user and installation.
+    """Run the daemon of this user and installation.
 
     Args:
-        first: What the client that has started it says.
+        first: The request of the client that started the daemon.
 
     Raises:
-        OSError: There can be no socket.
-        ValueError: A client says something else.
+        OSError: The socket cannot be created.
+        ValueError: The first request is invalid.
     """
     place = wire.place()
     if place is not None:

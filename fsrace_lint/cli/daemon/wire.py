@@ -1,6 +1,6 @@
-"""What a client and a daemon say to each other, and where they meet.
+"""The protocol between clients and the daemon, and the path of its socket.
 
-Loaded before anything else of a check, so it imports next to nothing: `contextlib` takes longer to load.
+Every check with a daemon loads this module first, so it imports little. Even `contextlib` takes too long.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ import zlib
 from fsrace_lint import __version__
 
 TAKEN = b"."
-"""What a daemon says once it works on a request: one that is busy says nothing."""
+"""The daemon sends this when it starts on a request. A busy daemon sends nothing."""
 CODE = 0
-"""The number of the last frame, with the exit code; the others have the number of the stream they go to."""
+"""The number of the last frame, with the exit status. Other frames have the number of their stream."""
 NONE = b"none"
-"""What stands there in place of a code: the client has to do the work."""
+"""Sent instead of an exit status if the client must run the check itself."""
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 IDENTITY = os.fsencode(f"{__version__}\n{sys.version}\n{sys.prefix}\n{_PACKAGE}")
-"""The installation: a daemon answers its own clients only."""
+"""The installation. A daemon answers only clients of the same installation."""
 _PRIVATE = 0o700
 
 
 def place() -> str | None:
-    """Give the path of the socket, in a folder that belongs to this user alone; the folder is made.
+    """Return the path of the socket, in a directory that only this user can access. Create the directory.
 
     Returns:
-        The path; None where there can be none.
+        The path, or None if there is no such directory.
     """
     if not hasattr(os, "geteuid"):
         return None
-    temporary = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108  # in a folder of our own
+    temporary = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108  # in a private directory
     folder = os.path.join(os.environ.get("XDG_RUNTIME_DIR") or temporary, f"fsrace-lint-{os.geteuid()}")
     try:
-        try:  # noqa: SIM105  # as said above
+        try:  # noqa: SIM105  # see the docstring of the module
             os.mkdir(folder, _PRIVATE)
         except FileExistsError:
             pass
@@ -49,17 +49,17 @@ def place() -> str | None:
 
 
 class Request:
-    """What a client wants, and what counts in its process."""
+    """A request of a client, with the state of its process that affects the answer."""
 
     def __init__(self, verb: str, args: list[str]) -> None:
-        """Describe this process.
+        """Create a request for this process.
 
         Args:
-            verb: `check`, `keep`, `status` or `stop`.
+            verb: `check`, `keep`, `status`, or `stop`.
             args: The arguments of the command `check`.
 
         Raises:
-            OSError: There is no current folder.
+            OSError: The current directory was deleted.
         """
         self.identity = IDENTITY
         self.verb, self.args = verb, args
@@ -69,13 +69,13 @@ class Request:
         if sys.stdout is not None:
             self.encoding, self.errors = sys.stdout.encoding, sys.stdout.errors or self.errors
             self.is_terminal = sys.stdout.isatty()
-        try:  # noqa: SIM105  # as said above
+        try:  # noqa: SIM105  # see the docstring of the module
             self.environment.setdefault("COLUMNS", str(os.get_terminal_size(1).columns))
-        except OSError:  # it is no terminal
+        except OSError:  # standard output is not a terminal
             pass
 
     def pack(self) -> bytes:
-        """Give the bytes that go over the wire: no argument and no variable holds a NUL."""
+        """Return the request as bytes, separated by NUL, which no argument or variable contains."""
         fixed = (self.verb, self.folder, self.encoding, self.errors, str(int(self.is_terminal)))
         variables = [f"{name}={value}" for name, value in self.environment.items()]
         texts = (*fixed, str(len(self.args)), *self.args, *variables)
@@ -83,10 +83,10 @@ class Request:
 
     @staticmethod
     def unpack(data: bytes) -> Request:
-        """Read what `pack` gave.
+        """Parse the result of `pack`.
 
         Raises:
-            ValueError: That is something else.
+            ValueError: The data is invalid.
         """
         identity, *fields = data.split(b"\0")
         verb, folder, encoding, errors, flag, count, *texts = map(os.fsdecode, fields)
@@ -100,24 +100,24 @@ class Request:
 
 
 def frame(stream: int, data: bytes) -> bytes:
-    """Give what is written to a stream as it goes over the wire."""
+    """Return a frame: the number of a stream, and data that is written to it."""
     return b"%d %d\n%b" % (stream, len(data), data)
 
 
 def frames(data: bytes) -> list[tuple[int, bytes]]:
-    """Read frames.
+    """Parse frames.
 
     Raises:
-        ValueError: They are not whole.
+        ValueError: The data is incomplete.
     """
     found = []
     while data:
         head, newline, data = data.partition(b"\n")
         stream, length = map(int, head.split(b" "))
         if not newline or not 0 <= length <= len(data):
-            raise ValueError("a frame is cut off")
+            raise ValueError("a frame is truncated")
         found.append((stream, data[:length]))
         data = data[length:]
     if not found or found[-1][0] != CODE:
-        raise ValueError("there is no end")
+        raise ValueError("the final frame is missing")
     return found

@@ -1,4 +1,4 @@
-"""Put a file in its place: written beside it, then renamed, so that a reader never sees half of it."""
+"""Write a file atomically: write a temporary file in the same directory, then rename it."""
 
 from __future__ import annotations
 
@@ -16,81 +16,81 @@ __all__ = ["ObstacleError", "exchange", "put", "within"]
 
 _EXCLUSIVE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _LOOKS: Final = 5
-"""How often a file may be replaced while somebody looks at it."""
-_MADE: Final = "was made by somebody else in the meantime"
-_CHANGED: Final = "was changed by somebody else in the meantime"
-_GONE: Final = "was deleted by somebody else in the meantime"
-_LED: Final = "leads elsewhere since somebody else changed it in the meantime"
+"""How many times to look again if other processes replace the file while it is read."""
+_MADE: Final = "was created by another process during the run"
+_CHANGED: Final = "was changed by another process during the run"
+_GONE: Final = "was deleted by another process during the run"
+_LED: Final = "was redirected to another file by another process during the run"
 
 
 def within(file: Path) -> Path:
-    """Tell where a file lies that somebody has named, with links followed as far as he can have meant them.
+    """Resolve a path that the user named, and refuse links that lead to unexpected places.
 
-    Those who wrote a project can leave links in it. So a name below the current folder leads nowhere
-    out of it, another one nowhere out of its own folder, and no link into the folder of git, where
-    a file can be a program that git runs.
+    The authors of a project can leave links in it. A path below the current directory must not lead out of
+    it, and any other path must not lead out of its own directory. No link may lead into a `.git` directory,
+    where a file can be a program that git runs.
 
     Args:
-        file: The file, which need not be there.
+        file: The file, which need not exist.
 
     Returns:
-        Its path without links.
+        The path without links.
 
     Raises:
         ObstacleError: A link leads elsewhere.
     """
-    named = Path(os.path.abspath(file))  # noqa: PTH100  # links stay
+    named = Path(os.path.abspath(file))  # noqa: PTH100  # links are not resolved
     target = Path(os.path.realpath(file))
     folder = named.parent
-    with contextlib.suppress(OSError):  # the current folder is gone
+    with contextlib.suppress(OSError):  # the current directory was deleted
         folder = Path.cwd() if Path.cwd() in named.parents else folder
     bound = Path(os.path.realpath(folder))
     if target != bound / named.relative_to(folder):
         is_within = bound in target.parents and ".git" not in target.relative_to(bound).parts
         if not is_within:
-            raise ObstacleError(f"is a symbolic link, or behind one, and leads to {target}: name that itself")
+            raise ObstacleError(f"goes through a symbolic link to {target}; pass the target path instead")
     return target
 
 
 def put(file: Path, data: bytes) -> None:
-    """Give a file new content, whatever it holds.
+    """Replace the content of a file, whatever it contains.
 
-    A symbolic link stays one, and its target is replaced. Owner, mode and attributes are kept.
+    A symbolic link is kept, and its target is replaced. Owner, mode, and attributes are preserved.
 
     Args:
-        file: The file, which need not be there.
-        data: All that it is to hold.
+        file: The file, which need not exist.
+        data: The new content.
 
     Raises:
-        ObstacleError: It is read-only, has other hard links, is no regular file, would lose something
-            else, or a link leads elsewhere, as `within` says.
-        OSError: It cannot be written; what was there still is.
+        ObstacleError: The file is read-only, has other hard links, is not a regular file, has metadata that
+            would be lost, or is a link that `within` refuses.
+        OSError: The file cannot be written. The old file is unchanged.
     """
     target = within(file)
     beside = _Beside(target, data, _status(target))
     with beside:
         _status(target)
-        os.replace(beside.path, target)  # noqa: PTH105  # tests replace it in all versions
+        os.replace(beside.path, target)  # noqa: PTH105  # tests patch `os.replace` in all versions of Python
         sync_folder(target.parent)
     stale_temporaries.sweep(target.parent)
 
 
 def exchange(file: Path, before: bytes | None, after: bytes, *, below: Path | None = None) -> None:
-    """Give a file new content, if it holds what it is known to hold, or has the new content already.
+    """Replace the content of a file if it has the expected content. If it has the new content, do nothing.
 
     Args:
         file: The file, as for `put`.
-        before: What it holds, None if it is not there.
-        after: All that it is to hold.
-        below: The folder that a link must not lead out of; None for any.
+        before: The expected content. None if the file must not exist.
+        after: The new content.
+        below: The directory that a link must not lead out of. None for no limit.
 
     Raises:
-        ObstacleError: As for `put`, and where somebody else changed it in the meantime.
-        OSError: It cannot be written; what was there still is.
+        ObstacleError: As for `put`, or another process changed the file.
+        OSError: The file cannot be written. The old file is unchanged.
     """
     target = _resolved(file)
     if below is not None and not target.is_relative_to(_resolved(below)):
-        raise ObstacleError(f"leads out of the project, to {target}")
+        raise ObstacleError(f"is a symbolic link to {target}, outside the project")
     known = _look(file, target, before, after)
     if known.held == after:
         return
@@ -106,24 +106,24 @@ def exchange(file: Path, before: bytes | None, after: bytes, *, below: Path | No
 
 
 class _Held(NamedTuple):
-    """What a place held when it was looked at: None for nothing."""
+    """The status and content of a path when it was read. None if it did not exist."""
 
     status: os.stat_result | None
     held: bytes | None
 
 
 def _resolved(file: Path) -> Path:
-    """Follow links; a circle of them raises OSError in all versions of Python."""
+    """Resolve links. A loop of links raises `OSError` in all versions of Python."""
     try:
         return file.resolve()
     except RuntimeError as error:
-        raise ObstacleError("is a link in a circle of links") from error
+        raise ObstacleError("is part of a loop of symbolic links") from error
 
 
 def _look(file: Path, target: Path, before: bytes | None, after: bytes) -> _Held:
-    """Look at what is there, and refuse what is neither the old nor the new content.
+    """Return the current status and content, and refuse content that is neither old nor new.
 
-    What was asked last is asked again, so that nothing is old when this ends.
+    The status is read again after the content, so both are current when this returns.
     """
     if _resolved(file) != target:
         raise ObstacleError(_LED)
@@ -146,7 +146,7 @@ def _look(file: Path, target: Path, before: bytes | None, after: bytes) -> _Held
 
 
 def _status(target: Path) -> os.stat_result | None:
-    """Ask what is there, None for nothing, and refuse what must not be replaced."""
+    """Return the status of a path, or None if it does not exist. Refuse what must not be replaced."""
     try:
         status = os.lstat(target)
     except FileNotFoundError:
@@ -154,27 +154,27 @@ def _status(target: Path) -> os.stat_result | None:
     if not stat.S_ISREG(status.st_mode):
         raise ObstacleError("is not a regular file")
     if status.st_nlink > 1:
-        stale_temporaries.sweep(target.parent)  # a new file has two names while it is put there
+        stale_temporaries.sweep(target.parent)  # a new file has two names while it is moved into place
         status = os.lstat(target)
     if status.st_nlink > 1:
-        raise ObstacleError("has more than one hard link, and replacing it would part them")
+        raise ObstacleError("has more than one hard link, and replacing it would separate them")
     if not status.st_mode & stat.S_IWUSR or not os.access(target, os.W_OK):
         raise ObstacleError("is read-only")
     return status
 
 
 def _traits(status: os.stat_result | None) -> tuple[int, ...]:
-    """Give what the new file has from the old one."""
+    """Return the properties that the new file takes over from the old one."""
     return () if status is None else (status.st_mode, status.st_uid, status.st_gid)
 
 
 def _marks(status: os.stat_result) -> tuple[int, ...]:
-    """Give what tells that a file is still the one it was."""
+    """Return the properties that identify an unchanged file."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 class _Beside:
-    """A file written beside the one whose place it is to take; it goes where it does not come to that."""
+    """A temporary file next to the target, to take its place. It is deleted if it does not."""
 
     def __init__(self, target: Path, data: bytes, status: os.stat_result | None) -> None:
         self.path = target.with_name(stale_temporaries.name())
@@ -201,14 +201,14 @@ class _Beside:
             self.path.unlink()
 
     def take_place(self, before: bytes | None) -> None:
-        """Put it there.
+        """Move the temporary file to the target.
 
         Args:
-            before: What is there: None for nothing.
+            before: The expected content of the target. None if it must not exist.
 
         Raises:
-            ObstacleError: Something else is.
-            OSError: That cannot be done.
+            ObstacleError: The target has other content.
+            OSError: The file cannot be moved.
         """
         try:
             is_swapped = before is not None and swap(self.path, self._target)
@@ -217,25 +217,25 @@ class _Beside:
         if before is None:
             self._appear()
         elif not is_swapped:
-            os.replace(self.path, self._target)  # noqa: PTH105  # tests replace it in all versions
+            os.replace(self.path, self._target)  # noqa: PTH105  # tests patch `os.replace` in all versions of Python
         elif not self._holds(before, self._data):
             self._give_back()
         sync_folder(self._target.parent)
-        # that took its time: who had the old file open has written by now
+        # the sync took time, so a process that had the old file open may have written to it
         if before is not None and is_swapped and not self._holds(before, self._data):
             self._give_back()
 
     def _appear(self) -> None:
-        """Take the name, if nobody else has it by now; where no links can be made, that is not asked."""
+        """Create the target by a hard link, which fails if it exists. Without hard links, replace it."""
         try:
             os.link(self.path, self._target)
         except FileExistsError:
             raise ObstacleError(_MADE) from None
         except (OSError, AttributeError, NotImplementedError):
-            os.replace(self.path, self._target)  # noqa: PTH105  # tests replace it in all versions
+            os.replace(self.path, self._target)  # noqa: PTH105  # tests patch `os.replace` in all versions of Python
 
     def _holds(self, *texts: bytes) -> bool:
-        """Tell whether what has the name of the temporary file is like the old file, with such a text."""
+        """Return whether the temporary name now holds the old file, with one of these contents."""
         try:
             status = self.path.lstat()
             is_same = _traits(status) == _traits(self._status) and status.st_nlink == 1
@@ -244,13 +244,13 @@ class _Beside:
             return False
 
     def _give_back(self) -> NoReturn:
-        """Put back what somebody else wrote in the last instant; if he writes again, both are kept."""
+        """Restore what another process wrote at the last moment. If it writes again, keep both versions."""
         with contextlib.suppress(FileNotFoundError):
             if swap(self.path, self._target) and self._holds(self._data):
                 raise ObstacleError(_CHANGED)
         saved = self._target.with_name(f"{self._target.name}{self.path.name.removesuffix('.tmp')}.saved")
         self.path.rename(saved)
-        raise ObstacleError(f"{_CHANGED}; a text of his is now in {saved.name}")
+        raise ObstacleError(f"{_CHANGED}; a version that it wrote is saved as {saved.name}")
 
 
 def sync_folder(folder: Path) -> None:

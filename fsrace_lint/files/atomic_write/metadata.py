@@ -1,4 +1,4 @@
-"""Give a new file what the old one had besides its text: owner, mode, access list and extended attributes."""
+"""Copy the metadata of an old file to a new one: owner, mode, access list, and extended attributes."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _COPIED: Final = re.compile(r"user\..*|system\..*acl.*|security\..*", re.DOTALL)
-"""Attributes that somebody has set. Others say how a filesystem stores the file, as `lustre.lov` does."""
+"""Attributes that users set. Others describe how a filesystem stores the file, as `lustre.lov` does."""
 _DIGESTS: Final = frozenset({"security.ima", "security.evm"})
-"""What the kernel has noted of the old text."""
+"""Digests of the old content that the kernel stores."""
 _LABEL: Final = re.compile(r"security\.(?!capability$).*", re.DOTALL)
-"""What a policy decides: it may insist on the one that it gives to new files."""
+"""Labels of a security policy, which may insist on the label that it gives to new files."""
 
 
 class ObstacleError(OSError):
-    """What is there must not be replaced; `strerror` says why, in words that follow its name."""
+    """The file must not be replaced. `strerror` gives the reason, as a predicate that follows the path."""
 
     def __init__(self, reason: str) -> None:
-        """Take the reason."""
+        """Store the reason."""
         super().__init__(errno.EPERM, reason)
 
     def __str__(self) -> str:
-        """Give the reason alone."""
+        """Return the reason alone."""
         return str(self.strerror)
 
 
 def dress(descriptor: int, temporary: Path, target: Path, status: os.stat_result) -> None:
-    """Make a new file in everything but its text like one that is there.
+    """Copy all metadata of an existing file to a new one.
 
     Args:
         descriptor: The new file, open for writing.
-        temporary: Its name.
+        temporary: The path of the new file.
         target: The old file.
-        status: What the system says of the old file.
+        status: The status of the old file.
 
     Raises:
-        ObstacleError: Something of it cannot be kept.
-        OSError: It cannot be asked for.
+        ObstacleError: Some metadata cannot be preserved.
+        OSError: The metadata cannot be read.
     """
-    # in this order: chown clears setuid and capabilities, and an access list changes the mode
+    # the order matters: chown clears setuid and capabilities, and an access list changes the mode
     _give(descriptor, status)
     _copy_attributes(descriptor, target)
     mode = stat.S_IMODE(status.st_mode)
@@ -55,20 +55,20 @@ def dress(descriptor: int, temporary: Path, target: Path, status: os.stat_result
         else:
             temporary.chmod(mode)
         if hasattr(os, "fchmod") and stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:
-            raise ObstacleError(f"has the mode {mode:o}, which would be lost")
+            raise ObstacleError(f"has mode {mode:o}, which would be lost")
 
 
 def _give(descriptor: int, status: os.stat_result) -> None:
-    """Give a file to the owner and the group of the old one."""
+    """Change the owner and group of a file to those of the old one."""
     if not hasattr(os, "fchown") or _owners(os.fstat(descriptor)) == _owners(status):
         return
     with contextlib.suppress(OSError):
         os.fchown(descriptor, status.st_uid, status.st_gid)
     now = os.fstat(descriptor)
     if now.st_uid != status.st_uid:
-        raise ObstacleError("belongs to somebody else, and replacing it would take it from him")
+        raise ObstacleError("belongs to another user, and replacing it would change the owner")
     if now.st_gid != status.st_gid:
-        raise ObstacleError("belongs to a group that replacing it would take it from")
+        raise ObstacleError("belongs to a group that you cannot assign to the new file")
 
 
 def _owners(status: os.stat_result) -> tuple[int, int]:
@@ -76,7 +76,7 @@ def _owners(status: os.stat_result) -> tuple[int, int]:
 
 
 def _copy_attributes(descriptor: int, target: Path) -> None:
-    """Copy access lists and extended attributes, and drop what the new file has from its folder."""
+    """Copy access lists and extended attributes, and remove those inherited from the directory."""
     if not hasattr(os, "listxattr"):
         return
     old, new = _attributes(target), _attributes(descriptor)
@@ -90,7 +90,7 @@ def _copy_attributes(descriptor: int, target: Path) -> None:
                 os.removexattr(descriptor, name)
         except OSError as error:
             if not _LABEL.fullmatch(name):
-                what = "access list" if "acl" in name.partition(".")[2] else f"extended attribute {name}"
+                what = "access list" if "acl" in name.partition(".")[2] else f"extended attribute `{name}`"
                 raise ObstacleError(f"has an {what} that would be lost: {error.strerror}") from error
 
 

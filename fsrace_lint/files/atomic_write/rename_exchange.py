@@ -1,4 +1,4 @@
-"""Two files that change places in one step, so that what was replaced is still there to be looked at."""
+"""Exchange two files atomically, so that the replaced file can still be inspected."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _HERE: Final = -100
-"""What the kernel takes for "from the current folder"."""
+"""`AT_FDCWD`: relative to the current directory."""
 _EXCHANGE: Final = 2
 
 
 def swap(one: Path, other: Path) -> bool:
-    """Let two files change places, if system and filesystem can do that.
+    """Exchange two files, if the system and the filesystem support it.
 
     Args:
         one: A file.
-        other: Another one.
+        other: Another file.
 
     Returns:
-        Whether it was done; if not, nothing was.
+        Whether the files were exchanged. If not, nothing changed.
 
     Raises:
-        FileNotFoundError: One of them is not there.
+        FileNotFoundError: One of the files does not exist.
     """
     rename = _renameat2()
     if rename is None:
@@ -41,11 +41,11 @@ def swap(one: Path, other: Path) -> bool:
 
 @functools.cache
 def _renameat2() -> Callable[[bytes, bytes], int] | None:
-    """Give what the C library has for it, which is not in every one; it answers with an error number."""
+    """Return a wrapper of `renameat2` that returns an error number, or None if the C library lacks it."""
     if sys.platform != "linux":
         return None
     try:
-        import ctypes  # noqa: PLC0415  # not built everywhere
+        import ctypes  # noqa: PLC0415  # missing in some builds of Python
 
         function = ctypes.CDLL(None, use_errno=True).renameat2
         function.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]

@@ -1,4 +1,4 @@
-"""Temporary files beside those that are written: what they are called, and which of them are left over."""
+"""Names of temporary files, and the cleanup of those that killed processes left behind."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from typing import Final
 _PREFIX: Final = ".fsrace-lint."
 NAME: Final = re.compile(r"\.fsrace-lint\.([0-9a-f]{8})\.([1-9][0-9]{0,9})\.[0-9a-f]{16}\.tmp")
 _STALE: Final = 3600.0
-"""The seconds after which nobody writes a temporary file any more, wherever he runs."""
+"""The age in seconds after which no process, on any host, still writes a temporary file."""
 
 
 def name() -> str:
-    """Give a name for a temporary file that nobody else has; it says which process made it, and where."""
+    """Return a unique name for a temporary file, which encodes the process and its host."""
     return f"{_PREFIX}{here()}.{os.getpid()}.{os.urandom(8).hex()}.tmp"
 
 
 def is_one(name: str) -> bool:
-    """Tell whether a file has such a name, left over or not."""
+    """Return whether a file has the name of a temporary file, left over or not."""
     return name.startswith(_PREFIX) and NAME.fullmatch(name) is not None
 
 
 @functools.cache
 def here() -> str:
-    """Name the place in which a process id means one process: a host, and what numbers its processes."""
+    """Return a name for the scope of process IDs: the host and its PID namespace."""
     host = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
     try:
         numbers = str(Path("/proc/self/ns/pid").readlink())
@@ -41,10 +41,10 @@ def here() -> str:
 
 
 def sweep(folder: str | Path) -> None:
-    """Delete what processes of this user have left in a folder when they were killed.
+    """Delete temporary files that killed processes of this user left in a directory.
 
     Args:
-        folder: The folder; one that cannot be listed is left as it is.
+        folder: The directory. If it cannot be listed, nothing is deleted.
     """
     with contextlib.suppress(OSError), os.scandir(os.fspath(folder)) as entries:
         for entry in entries:
@@ -60,13 +60,13 @@ def _is_left(entry: os.DirEntry[str]) -> bool:
     status = entry.stat(follow_symlinks=False)
     if not stat.S_ISREG(status.st_mode) or (hasattr(os, "geteuid") and status.st_uid != os.geteuid()):
         return False
-    # the old file gets such a name for an instant: then its last change is old, but not that of its name
+    # an exchange gives the old file such a name: its mtime is old, but its ctime is not
     is_old = time.time() - max(status.st_mtime, status.st_ctime) > _STALE
     return is_old or (found[1] == here() and not _is_alive(int(found[2])))
 
 
 def _is_alive(process: int) -> bool:
-    if sys.platform == "win32":  # there a signal of 0 would end it
+    if sys.platform == "win32":  # on Windows, signal 0 would end the process
         return True
     try:
         os.kill(process, 0)

@@ -1,1 +1,1 @@
-"""The language server: what editors ask, answered from linked projects."""
+"""The language server, which answers requests of editors from linked projects."""

@@ -1,4 +1,4 @@
-"""Code actions: what can be done about the findings in a range, and the edits that do it."""
+"""Code actions for the findings in a range, and their edits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS: Final = (types.CodeActionKind.QuickFix, FIX_ALL)
 
 
 class Wanted(NamedTuple):
-    """What an action is to do: make the fixes of findings, which are known by all that they say."""
+    """The task of an action: apply the fixes of some findings, which are identified by digests."""
 
     uri: str
     version: int | None
@@ -32,8 +32,8 @@ class Wanted(NamedTuple):
     unsafe: bool
 
     @classmethod
-    def read(cls, data: Any) -> Wanted | None:  # whatever a client sends back
-        """Read what `data` of an action says; None if it is not ours."""
+    def read(cls, data: Any) -> Wanted | None:  # a client can send anything
+        """Parse the `data` of an action; return None if it has another format."""
         match data:
             case {
                 "uri": str(uri),
@@ -46,11 +46,11 @@ class Wanted(NamedTuple):
         return None
 
     def write(self) -> dict[str, Any]:
-        """Write it as `data` of an action."""
+        """Return the task as the `data` of an action."""
         return {**self._asdict(), "findings": list(self.findings)}
 
     def chosen(self, found: Iterable[Finding]) -> list[Finding] | None:
-        """Give those of the findings that are meant; None if one of them is not found any more."""
+        """Return the findings of this task; None if one of them no longer exists."""
         known = {_mark(finding): finding for finding in found}
         if not known.keys() >= set(self.findings):
             return None
@@ -58,7 +58,7 @@ class Wanted(NamedTuple):
 
 
 def _mark(finding: Finding) -> str:
-    """Name a finding, so that nothing else has the name: not one with another place, message or fix."""
+    """Return a digest of a finding, which differs if its location, message, or fix differs."""
     return hashlib.sha256(repr(finding).encode("utf-8", "backslashreplace")).hexdigest()
 
 
@@ -68,12 +68,12 @@ def offered(
     """Yield the actions for a range, without their edits.
 
     Args:
-        result: What was found in the document.
+        result: The findings of the document.
         where: The range.
-        only: The kinds that are asked for; None is all.
+        only: The requested kinds; None for all.
 
     Yields:
-        The action, and what it is to do.
+        The action and its task.
     """
     document = result.document
     if _asks(only, types.CodeActionKind.QuickFix):
@@ -91,7 +91,7 @@ def offered(
             yield action, Wanted(document.uri, document.version, (_mark(finding),), unsafe)
     safe = [_mark(finding) for finding, _ in result.found if _is_safe(finding)]
     if safe and _asks(only, FIX_ALL):
-        action = types.CodeAction(title="Fix all that can be fixed safely (fsrace-lint)", kind=FIX_ALL)
+        action = types.CodeAction(title="fsrace-lint: Apply all safe fixes", kind=FIX_ALL)
         yield action, Wanted(document.uri, document.version, tuple(safe), unsafe=False)
 
 
@@ -110,14 +110,14 @@ def _meet(one: types.Range, other: types.Range) -> bool:
 def workspace_edit(
     document: Document, patch: Patch, decode: Callable[[bytes], str], encoding: str, *, versioned: bool
 ) -> types.WorkspaceEdit:
-    """Give what a patch changes in a document.
+    """Return the changes of a patch in a document.
 
     Args:
         document: The document.
-        patch: The patch, made of the bytes of its text.
-        decode: Turns bytes of that file into text.
-        encoding: What the client counts columns in.
-        versioned: Whether the client takes edits for one version of a document.
+        patch: The patch, made from the bytes of the document's text.
+        decode: Decodes bytes of the file.
+        encoding: The encoding whose units the client counts as columns.
+        versioned: Whether the client supports edits for one version of a document.
 
     Returns:
         The edit.

@@ -1,4 +1,4 @@
-"""One project as the editor sees it: the files on the disk, and in their place the buffers that are open."""
+"""One project as the editor sees it: the files on the disk, replaced by open buffers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _Stamp: TypeAlias = tuple[int, int, int]
 
 
 class Where(NamedTuple):
-    """Which project a document belongs to: its root, and whether the document is all of it."""
+    """The project of a document: its root, and whether the document is the only file."""
 
     root: Path
     alone: bool = False
@@ -41,9 +41,9 @@ class Analysis:
     """A linked project that is kept up to date; only one thread may use it."""
 
     def __init__(self, where: Where) -> None:
-        """Prepare for a project; nothing is read before it is asked for."""
+        """Initialize without reading the project."""
         self.baseline: Path | None = None
-        """The file that the settings name as the baseline, even if it cannot be used."""
+        """The baseline file in the settings, even if it is unusable."""
         self._where = where
         self._chosen: Settings | None = None
         self._stamp: _Stamp | None = None
@@ -52,11 +52,11 @@ class Analysis:
         self._broken: dict[str, tuple[Source | None, Unreadable]] = {}
 
     def reload(self) -> None:
-        """Read the settings and the baseline again, and the project anew if the settings have changed.
+        """Read the settings and the baseline again; if the settings have changed, discard the project.
 
         Raises:
-            settings.SettingsError: They are wrong; nothing is known of the project until they are right.
-            catalog.CatalogError: What they say of libraries is wrong.
+            settings.SettingsError: The settings are invalid; the project is unusable until they are valid.
+            catalog.CatalogError: The library models in the settings are invalid.
         """
         old, self._chosen = self._chosen, None
         if self._where.alone:
@@ -76,16 +76,16 @@ class Analysis:
     def update(
         self, buffers: Mapping[Path, str], disk: Iterable[Path] | None, pulse: Callable[[], None]
     ) -> None:
-        """Take over what has changed.
+        """Apply changes of buffers and files.
 
         Args:
-            buffers: The text of every document that is open in the project.
+            buffers: The text of every open document of the project.
             disk: The files that may have changed on the disk; None for all.
-            pulse: Called for each file when the whole project is read; what it raises ends the work.
+            pulse: Called for each file while the whole project is read; an exception from it ends the work.
 
         Raises:
-            settings.SettingsError: The settings are wrong.
-            catalog.CatalogError: What they say of libraries is wrong.
+            settings.SettingsError: The settings are invalid.
+            catalog.CatalogError: The library models in the settings are invalid.
         """
         if self._chosen is None or disk is None or self._stamp != _stamp(self.baseline):
             self.reload()
@@ -107,12 +107,12 @@ class Analysis:
     @property
     def _settings(self) -> Settings:
         if self._chosen is None:
-            raise settings.SettingsError("the settings are not read")
+            raise settings.SettingsError("the settings are not loaded")
         return self._chosen
 
     @property
     def _reading(self) -> Settings:
-        """The settings to read the project with: a document that is all of it brings no neighbors."""
+        """The settings to read the project with; they exclude all files if the document is alone."""
         if self._where.alone:
             return msgspec.structs.replace(self._settings, exclude=_NOTHING)
         return self._settings
@@ -122,7 +122,7 @@ class Analysis:
         return run.links.get(relative, relative)
 
     def _with_buffer(self, run: Run, file: Path, text: str) -> Run:
-        """Replace a file by a buffer; one that does not parse leaves the last that did to the other files."""
+        """Replace a file with a buffer; until it parses, other files see the last valid version."""
         if self._is_left_out(file):
             return run
         relative, root = self._relative(run, file), self._settings.root
@@ -149,7 +149,7 @@ class Analysis:
         return _replaced(run, read)
 
     def _rescanned(self, run: Run) -> Run:
-        """Look at all files on the disk again; what has not changed is not read again."""
+        """Scan all files on the disk again; unchanged files are not read again."""
         now = Run(self._reading, (), before=run)
         self._broken = {}
         return now
@@ -158,14 +158,14 @@ class Analysis:
         return discover.leaves_out(file, self._settings)
 
     def judge(self, file: Path, pulse: Callable[[], None]) -> list[Finding]:
-        """Give the findings of one document.
+        """Return the findings of one document.
 
         Args:
-            file: The document, one of the buffers.
-            pulse: Called now and then; what it raises ends the work.
+            file: The document, which is one of the buffers.
+            pulse: Called repeatedly; an exception from it ends the work.
 
         Returns:
-            Its findings as `check` reports them; none for a file that is left out.
+            The findings as `check` reports them; none for an excluded file.
         """
         run = self._run
         if run is None or self._is_left_out(file):
@@ -189,24 +189,24 @@ class Analysis:
             yield from suppressions.apply(read, found, active, rules.codes()).kept
 
     def sources(self) -> dict[str, Source]:
-        """Give the sources of the project by the paths that findings name."""
+        """Return the sources of the project by the paths in findings."""
         files = {} if self._run is None else self._run.files
         return {file.source.path: file.source for file in files.values()}
 
     def holds(self, file: Path, text: str) -> bool:
-        """Tell whether this is what is known of a document, and the settings are known."""
+        """Return whether the settings are loaded, and this is the analyzed text of a document."""
         return self._chosen is not None and self._buffers.get(file) == text
 
     def repair(
         self, file: Path, findings: Sequence[Finding], pulse: Callable[[], None], *, unsafe: bool
     ) -> Patch | None:
-        """Make the fixes of findings in one document.
+        """Apply the fixes of findings in one document.
 
         Args:
             file: The document.
-            findings: Its findings whose fixes are wanted.
-            pulse: Called now and then; what it raises ends the work.
-            unsafe: Whether fixes that need a reader are wanted.
+            findings: Its findings to fix.
+            pulse: Called repeatedly; an exception from it ends the work.
+            unsafe: Whether to apply fixes that need review.
 
         Returns:
             The patch; None if there is nothing to fix.
@@ -222,7 +222,7 @@ class Analysis:
 
 
 def _stamp(file: Path | None) -> _Stamp | None:
-    """Give what tells the states of a baseline apart without reading it; None where there is none."""
+    """Return a value that changes with the state of a baseline, without reading it; None if it is missing."""
     try:
         status = None if file is None else file.stat()
     except (OSError, ValueError):
@@ -231,7 +231,7 @@ def _stamp(file: Path | None) -> _Stamp | None:
 
 
 class _Canceling(Observer):
-    """Ends the work where `pulse` raises."""
+    """Ends the work when `pulse` raises."""
 
     def __init__(self, pulse: Callable[[], None]) -> None:
         self._pulse = pulse

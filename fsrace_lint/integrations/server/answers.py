@@ -1,4 +1,4 @@
-"""Findings in the words of the protocol: diagnostics, and pages for hovering."""
+"""Findings in the types of the protocol: diagnostics, and rule pages for hovers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SEVERITIES: Final = {
 
 
 class Wishes(NamedTuple):
-    """What the client can take."""
+    """The capabilities of the client for diagnostics."""
 
     encoding: str
     related: bool
@@ -38,7 +38,7 @@ class Wishes(NamedTuple):
 
 
 class Document(NamedTuple):
-    """A document as it was at one version."""
+    """One version of a document."""
 
     uri: str
     version: int | None
@@ -46,17 +46,17 @@ class Document(NamedTuple):
 
 
 class Writer:
-    """Writes the findings of one document as diagnostics."""
+    """Converts the findings of one document to diagnostics."""
 
     def __init__(self, document: Document, sources: Mapping[str, Source], wishes: Wishes) -> None:
-        """Prepare for a document; `sources` are those that findings may point at."""
+        """Initialize for a document; `sources` are the files that findings may refer to."""
         self._document = document
         self._sources = sources
         self._wishes = wishes
         self._texts: dict[str, Text] = {}
 
     def diagnostic(self, finding: Finding) -> types.Diagnostic:
-        """Write a finding."""
+        """Convert a finding."""
         message = visible(finding.message)
         if finding.witness is not None:
             message += f"\nOutcome: {visible(finding.witness.outcome)}"
@@ -97,7 +97,7 @@ class Writer:
 
 
 def page(code: str, *, markdown: bool) -> str:
-    """Give the page of a rule, as Markdown or as it is written."""
+    """Return the page of a rule as Markdown or as plain text."""
     loaded = rules.find(code)
     if loaded is None:
         return ""

@@ -1,4 +1,4 @@
-"""The server: messages in, answers out."""
+"""The server: its state, and the diagnostics that it sends."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _logger: Final = logging.getLogger(__name__)
 
 
 def watching(name: str, *globs: str) -> types.RegistrationParams:
-    """Write what asks a client to tell of changed files."""
+    """Return a request to the client to report changes of files that match the globs."""
     watchers = [types.FileSystemWatcher(glob_pattern=glob) for glob in globs]
     options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
     method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
@@ -44,17 +44,17 @@ def watching(name: str, *globs: str) -> types.RegistrationParams:
 
 
 class ModifiedError(JsonRpcException):
-    """The document is not any more what the question was about."""
+    """The document has changed since the request."""
 
     CODE = _CONTENT_MODIFIED
-    MESSAGE = "the document has changed"
+    MESSAGE = "the document was changed"
 
 
 class Server(LanguageServer):
-    """The language server, with a session for each project that a document is open in."""
+    """The language server, with one session for each project that has open documents."""
 
     def __init__(self) -> None:
-        """Prepare; nothing is read before a document is opened."""
+        """Initialize without reading a project."""
         super().__init__(SOURCE, __version__, types.TextDocumentSyncKind.Full)
         self.sessions: dict[Where, Session] = {}
         self.of: dict[str, Session] = {}
@@ -67,10 +67,10 @@ class Server(LanguageServer):
         self._watched: set[str] = set()
 
     def report_server_error(self, error: Exception, source: ServerErrors) -> None:
-        """Write what went wrong to the log, where a user of an editor is not disturbed by it."""
+        """Log an error, instead of showing it to the user of the editor."""
         _logger.error("%s: %s", source.__name__, error)
 
-    # What the client can take.
+    # Capabilities of the client.
 
     @functools.cached_property
     def _text(self) -> types.TextDocumentClientCapabilities:
@@ -82,7 +82,7 @@ class Server(LanguageServer):
 
     @functools.cached_property
     def wishes(self) -> Wishes:
-        """What goes into diagnostics."""
+        """The capabilities of the client for diagnostics."""
         shown = self._text.publish_diagnostics or self._text.diagnostic
         return Wishes(
             str(getattr(self.workspace.position_encoding, "value", self.workspace.position_encoding)),
@@ -93,30 +93,30 @@ class Server(LanguageServer):
 
     @property
     def pulls(self) -> bool:
-        """Whether the client asks for diagnostics, and wants none unasked."""
+        """Whether the client requests diagnostics itself, so that the server must not push them."""
         return self._text.diagnostic is not None
 
     @property
     def resolves(self) -> bool:
-        """Whether the client asks for the edit of an action once that is chosen."""
+        """Whether the client requests the edit of an action only after the user has chosen it."""
         support = self._text.code_action.resolve_support if self._text.code_action else None
         return support is not None and "edit" in support.properties
 
     @property
     def versioned(self) -> bool:
-        """Whether the client takes edits for one version of a document."""
+        """Whether the client supports edits for one version of a document."""
         edit = self._space.workspace_edit
         return bool(edit and edit.document_changes)
 
     @property
     def hover_markdown(self) -> bool:
-        """Whether the client can show Markdown."""
+        """Whether the client can display Markdown."""
         formats = self._text.hover.content_format if self._text.hover else None
         return not formats or types.MarkupKind.Markdown in formats
 
     @property
     def watches(self) -> bool:
-        """Whether the client will tell what changes on the disk, if it is asked."""
+        """Whether the client can report changes on the disk."""
         watched = self._space.did_change_watched_files
         return bool(watched and watched.dynamic_registration)
 
@@ -124,19 +124,19 @@ class Server(LanguageServer):
 
     @property
     def folders(self) -> list[Path]:
-        """The folders that the client has open."""
+        """The workspace folders of the client."""
         open_now = [folder.uri for folder in self.workspace.folders.values()]
         if not open_now and self.workspace.root_uri:
             open_now = [self.workspace.root_uri]
         return [Path(path) for path in map(uris.to_fs_path, open_now) if path]
 
     def document(self, uri: str) -> TextDocument | None:
-        """Give a document that is open."""
+        """Return an open document, or None."""
         found: TextDocument | None = self.workspace.text_documents.get(unquote(uri))
         return found
 
     def _file(self, uri: str) -> tuple[Path, Where] | None:
-        """Give the file and the project of a document; None for what is no Python file."""
+        """Return the file and the project of a document; None if it is not Python code."""
         document = self.document(uri)
         if document is None:
             return None
@@ -153,12 +153,12 @@ class Server(LanguageServer):
         return Path.cwd() / name, Where(Path.cwd(), alone=True)
 
     def regroup(self) -> None:
-        """Give every document to the project that it belongs to now."""
+        """Assign every document to its current project."""
         for document in self.workspace.text_documents.values():
             self.opened(document.uri)
 
     def opened(self, uri: str) -> None:
-        """Take in a document, or move it to another project."""
+        """Add a document, or move it to another project."""
         found = self._file(uri)
         old = self.of.get(uri)
         if found is None or (old is not None and old.where == found[1]):
@@ -175,7 +175,7 @@ class Server(LanguageServer):
         self.look(session, delay=0)
 
     def closed(self, uri: str) -> None:
-        """Let a document go; what is on the disk counts again."""
+        """Remove a document, so that its file on the disk is used again."""
         session = self.of.pop(uri, None)
         self._ids.pop(uri, None)
         if session is None:
@@ -190,14 +190,14 @@ class Server(LanguageServer):
             session.end()
 
     def changed(self, uri: str) -> None:
-        """Look at a document again."""
+        """Analyze a document again."""
         session = self.of.get(uri)
         if session is not None:
             self._last = uri
             self.look(session)
 
     def look(self, session: Session, **how: float) -> None:
-        """Look at a project again."""
+        """Analyze a project again."""
         session.touch(functools.partial(self._documents, session), **how)
 
     def _documents(self, session: Session) -> tuple[Sequence[Document], Wishes]:
@@ -206,7 +206,7 @@ class Server(LanguageServer):
         return [Document(one.uri, one.version, one.source) for one in found], self.wishes
 
     def changed_on_disk(self, files: Iterable[Path]) -> None:
-        """Look again at the projects that have these files, unless the editor holds them all."""
+        """Analyze the projects of changed files again, except for files that are open in the editor."""
         held = {file for session in self.sessions.values() for file in session.documents.values()}
         changed = set(files) - held
         if any(file.name in _SETTINGS for file in files):
@@ -220,16 +220,16 @@ class Server(LanguageServer):
                 self.look(session)
 
     def saved_unwatched(self) -> None:
-        """Look at everything again, because nobody will tell what has changed."""
+        """Analyze everything again, because the client does not report changes on the disk."""
         self.regroup()
         for session in self.sessions.values():
             session.changed_on_disk(None)
             self.look(session)
 
-    # What is told.
+    # Results of the analysis.
 
     def told(self, session: Session, answer: Any) -> None:
-        """Take what the work on a project came to."""
+        """Process a message from the analysis of a project."""
         self._watch(session.analysis.baseline)
         if isinstance(answer, SessionResult):
             self._told.pop(session.where, None)
@@ -240,7 +240,7 @@ class Server(LanguageServer):
             self.workspace_diagnostic_refresh(None)
 
     def _watch(self, baseline: Path | None) -> None:
-        """Ask to be told when a baseline changes: only the settings say what it is called."""
+        """Watch a baseline, because only the settings determine its name."""
         if baseline is None or not self.watches or baseline.name in self._watched:
             return
         self._watched.add(baseline.name)
@@ -258,7 +258,7 @@ class Server(LanguageServer):
         self.text_document_publish_diagnostics(params)
 
     def _complain(self, session: Session, message: str) -> None:
-        """Show what is wrong, once; the diagnostics that were shown are not known to hold any more."""
+        """Show an error once, and clear all diagnostics of the project, which may be outdated."""
         for uri in session.documents:
             if not self.pulls:
                 self._publish(uri, None, [])
@@ -269,14 +269,14 @@ class Server(LanguageServer):
             if self._refreshes:
                 self.workspace_diagnostic_refresh(None)
 
-    # Diagnostics that are asked for.
+    # Diagnostics that the client requests.
 
     @property
     def _refreshes(self) -> bool:
         return bool(self.pulls and self._space.diagnostics and self._space.diagnostics.refresh_support)
 
     def _stale(self, session: Session) -> bool:
-        """Tell whether the client was given other diagnostics than are known now."""
+        """Return whether the client has outdated diagnostics."""
         return any(
             self._ids[uri][1] != [diagnostic for _, diagnostic in result.found]
             for uri, result in session.results.items()
@@ -284,7 +284,7 @@ class Server(LanguageServer):
         )
 
     def numbered(self, result: SessionResult | None, uri: str) -> tuple[str, list[types.Diagnostic]]:
-        """Give the diagnostics of a document with a name that changes when they do, and never comes again."""
+        """Return the diagnostics of a document, with a unique id that changes when they change."""
         diagnostics = [] if result is None else [diagnostic for _, diagnostic in result.found]
         known = self._ids.get(uri)
         if known is None or known[1] != diagnostics:

@@ -1,4 +1,4 @@
-"""What the server does about each message."""
+"""The handler of each message."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _FILES: Final = types.FileOperationRegistrationOptions(
 
 
 def serve() -> int:
-    """Serve on standard input and output until the client ends it.
+    """Serve on standard input and output until the client ends the connection.
 
     Returns:
-        The exit code: 0 after a shutdown, else 1.
+        The exit code: 0 after a shutdown request, otherwise 1.
     """
-    # The thread that works lets the message loop go first more often than every 5 ms.
+    # The worker thread yields to the message loop every 1 ms; the default is 5 ms.
     sys.setswitchinterval(0.001)
     server = Server()
     _lifetime(server)
@@ -85,7 +85,7 @@ def _documents(server: Server) -> None:
         if not server.watches:
             server.saved_unwatched()
         else:
-            # No watcher sees a baseline outside the folders of the client.
+            # No watcher covers a baseline outside the workspace folders.
             server.changed(params.text_document.uri)
 
 
@@ -171,7 +171,7 @@ async def _newest(server: Server, uri: str) -> SessionResult | None:
 
 
 async def _fill(server: Server, action: types.CodeAction, wanted: Wanted) -> bool:
-    """Give an action its edit; tell whether there is one, and else the user why not."""
+    """Add the edit to an action, and return whether there is one; if not, show the user the reason."""
     session = server.of.get(wanted.uri)
     result = session.results.get(wanted.uri) if session else None
     if session is None or result is None:

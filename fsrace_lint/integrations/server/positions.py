@@ -1,4 +1,4 @@
-"""Places in a text as clients count them: lines from 0, columns in units of the negotiated encoding."""
+"""Positions in the units of a client: lines from 0, columns in units of the negotiated encoding."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ _CODECS: Final = {
 
 
 class Text:
-    """A text and its lines, which end at a line feed, a carriage return or both, and nowhere else."""
+    """A text and its lines, which end only at a line feed, a carriage return, or both."""
 
     def __init__(self, text: str, encoding: str) -> None:
-        """Take a text with its BOM, if there is one, and the encoding that columns are counted in."""
+        """Initialize with a text, including any BOM, and the encoding whose units count as columns."""
         self.lines = split_lines(text)
         self._shift = 1 if text.startswith(BOM) else 0
         self._codec, self._width = _CODECS[types.PositionEncodingKind(encoding)]
 
     def position(self, line: int, column: int) -> types.Position:
-        """Give a place.
+        """Convert a position.
 
         Args:
-            line: The line, from 0; one behind the last is the end of the text.
-            column: The column in characters, from 0 and without a BOM; one behind the last is the line's end.
+            line: The line, from 0; one after the last is the end of the text.
+            column: The column in characters, from 0 and without a BOM; one after the last is the end of the
+                line.
 
         Returns:
-            The place as the client counts.
+            The position in the units of the client.
         """
         if line >= len(self.lines):
             line, column = len(self.lines) - 1, len(self.lines[-1])
@@ -48,7 +49,7 @@ class Text:
         return len(text.encode(self._codec, "surrogatepass")) // self._width
 
     def range(self, span: Span) -> types.Range:
-        """Give a span, whose lines and columns count from 1."""
+        """Convert a span, whose lines and columns count from 1."""
         return types.Range(
             self.position(span.line - 1, span.column - 1),
             self.position(span.end_line - 1, span.end_column - 1),

@@ -1,4 +1,4 @@
-"""What is going on for each project: what has changed, what is being worked out, and what is known."""
+"""The state of each project: its changes, its current analysis, and its results."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 _logger: Final = logging.getLogger(__name__)
 DEBOUNCE: Final = 0.25
-"""Seconds without a change after which a project is looked at."""
+"""Seconds without a change before a project is analyzed."""
 
 
 class SessionResult(NamedTuple):
-    """What was found in a document at one version."""
+    """The findings in one version of a document."""
 
     document: Document
     file: Path
@@ -37,10 +37,13 @@ class SessionResult(NamedTuple):
 
 
 class _Means(NamedTuple):
-    """What the work is given beside the documents.
+    """The arguments of the analysis in addition to the documents.
 
-    `pulse` is called while documents are judged, `reading` while a project is read; what
-    they raise ends the work. `post` takes the answers.
+    Attributes:
+        wishes: The capabilities of the client.
+        pulse: Called while documents are checked; an exception from it ends the work.
+        reading: Called while a project is read; an exception from it ends the work.
+        post: Receives the results.
     """
 
     wishes: Wishes
@@ -50,15 +53,16 @@ class _Means(NamedTuple):
 
 
 class Session:
-    """One project: its documents, and the work on them. All but the work is done by the message loop."""
+    """One project with its documents; only the analysis runs outside of the message loop."""
 
     def __init__(self, where: Where, worker: Worker, tell: Callable[[Session, Any], None]) -> None:
-        """Prepare for a project.
+        """Initialize for a project.
 
         Args:
             where: The project.
-            worker: The thread that does the work.
-            tell: Takes each Result, a text about what is wrong, or None at the end, in the message loop.
+            worker: The thread of the analysis.
+            tell: Called in the message loop with each `SessionResult`, with an error text, or with None at
+                the end.
         """
         self.where = where
         self.documents: dict[str, Path] = {}
@@ -74,21 +78,22 @@ class Session:
         self._waiting: list[asyncio.Future[None]] = []
 
     def is_fresh(self, uri: str) -> bool:
-        """Tell whether nothing newer is to come for a document."""
+        """Return whether the results of a document are up to date."""
         return self._generation in (self._finished, self._fresh.get(uri, -1))
 
     def changed_on_disk(self, files: Iterable[Path] | None) -> None:
-        """Remember which files on the disk may have changed; None is all, and the settings."""
+        """Add files that may have changed on the disk; None means all files and the settings."""
         self._disk = None if files is None or self._disk is None else {*self._disk, *files}
 
     def touch(
         self, look: Callable[[], tuple[Sequence[Document], Wishes]], delay: float | None = None
     ) -> None:
-        """Look at the project again, once nothing has changed for a while.
+        """Analyze the project again after a period without changes.
 
         Args:
-            look: Gives the documents as they are then, the most wanted first, and what the client can take.
-            delay: How long that is, in seconds (`DEBOUNCE`).
+            look: Returns the documents at that time, in order of priority, and the capabilities of the
+                client.
+            delay: The length of the period in seconds; `DEBOUNCE` by default.
         """
         self._generation += 1
         if self._timer is not None:
@@ -113,14 +118,14 @@ class Session:
                 raise SupersededError
 
         def reading() -> None:
-            # Not where only a buffer has changed: the project would have to be read from the start again.
+            # Do not stop if only a buffer has changed, because the project would have to be read again.
             if not self.documents or self._disk is None:
                 raise SupersededError
 
         def failed(future: Future[None]) -> None:
             error = future.exception()
             if error is not None:
-                _logger.error("the work on %s failed", self.where.root, exc_info=error)
+                _logger.error("analysis of %s failed", self.where.root, exc_info=error)
                 post(f"{type(error).__name__}: {error}")
 
         job = functools.partial(_work, self.analysis, placed, disk, _Means(wishes, pulse, reading, post))
@@ -142,37 +147,37 @@ class Session:
         self.wake()
 
     def wake(self) -> None:
-        """Let those go on who wait for results."""
+        """Resume all coroutines that wait for results."""
         waiting, self._waiting = self._waiting, []
         for future in waiting:
             if not future.done():
                 future.set_result(None)
 
     async def settle(self) -> None:
-        """Wait for the next news."""
+        """Wait for the next result."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         await future
 
     async def newest(self, uri: str) -> SessionResult | None:
-        """Give what is known of a document once nothing newer is to come; None if there is nothing."""
+        """Wait until the results of a document are up to date, and return them; None if there are none."""
         while uri in self.documents and not self.is_fresh(uri):
             await self.settle()
         return self.results.get(uri)
 
     def forget(self, uri: str) -> None:
-        """Let a document go; who waits for it is told so."""
+        """Remove a document, and resume all coroutines that wait for it."""
         self.documents.pop(uri, None)
         self.results.pop(uri, None)
         self._fresh.pop(uri, None)
         self.wake()
 
     async def do(self, job: Callable[[], Any]) -> Any:
-        """Have something done by the thread that does the work."""
+        """Run a job in the worker thread."""
         return await asyncio.wrap_future(self._worker.submit(job))
 
     def end(self) -> None:
-        """Stop the work, and let go who waits for it."""
+        """Stop the analysis, and resume all waiting coroutines."""
         self._generation += 1
         if self._timer is not None:
             self._timer.cancel()
@@ -186,7 +191,7 @@ def _work(
     disk: Iterable[Path] | None,
     means: _Means,
 ) -> None:
-    """Bring an analysis up to date, and post what is found in each document; then None, or what is wrong."""
+    """Update an analysis, and post the findings of each document, then None; or an error text."""
     try:
         with internal_error.guard(SettingsError, SupersededError):
             analysis.update({file: document.text for document, file in placed}, disk, means.reading)
@@ -206,14 +211,14 @@ def _work(
 
 
 def place(path: Path, folders: Iterable[Path]) -> Where:
-    """Say which project a file belongs to.
+    """Return the project of a file.
 
     Args:
         path: The file.
-        folders: The folders that the client has open.
+        folders: The workspace folders of the client.
 
     Returns:
-        The nearest project above the file; else the nearest folder that is open; else the file by itself.
+        The nearest project above the file, else the nearest workspace folder, else the file by itself.
     """
     root = settings.find_root(path)
     if any((root / marker).exists() for marker in settings.ROOT_MARKERS):

@@ -1,4 +1,4 @@
-"""One thread for the work that takes long, so that messages are answered meanwhile."""
+"""One thread for slow work, so that the server can answer messages meanwhile."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Answer = TypeVar("Answer")
 
 
 class SupersededError(CancelledError):
-    """The work is not wanted any more: something newer is waiting."""
+    """The work is obsolete, because a newer job is waiting."""
 
 
 class Worker:
-    """A thread that does one job after another; it does not keep the process alive."""
+    """A thread that runs jobs in order; it does not keep the process alive."""
 
     def __init__(self) -> None:
         """Start the thread."""
@@ -28,13 +28,13 @@ class Worker:
         threading.Thread(target=self._work, name="fsrace-lint", daemon=True).start()
 
     def submit(self, job: Callable[[], Answer]) -> Future[Answer]:
-        """Have a job done after those that wait already.
+        """Add a job to the queue.
 
         Args:
             job: The job.
 
         Returns:
-            What it will come to.
+            The future result of the job.
         """
         future: Future[Answer] = Future()
         self._jobs.put((future, job))
@@ -47,5 +47,5 @@ class Worker:
                 continue
             try:
                 future.set_result(job())
-            except Exception as error:  # noqa: BLE001  # it is raised where the answer is awaited
+            except Exception as error:  # noqa: BLE001  # the caller that awaits the result gets it
                 future.set_exception(error)

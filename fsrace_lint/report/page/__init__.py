@@ -1,1 +1,1 @@
-"""The parts of the HTML page; `style.css` and `script.js` beside them are put into it as they are."""
+"""The parts of the HTML page, which includes `style.css` and `script.js` of this directory unchanged."""

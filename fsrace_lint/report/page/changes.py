@@ -1,4 +1,4 @@
-"""The fix of a finding: what it is, what it changes, or why it cannot be made."""
+"""The fix of a finding: its description, its diff, or the reason why it is refused."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
     from fsrace_lint.report import Preview
 
 _MEANING: Final[Mapping[Applicability, str]] = {
-    Applicability.SAFE: "`fsrace-lint fix` writes it.",
-    Applicability.UNSAFE: "`fsrace-lint fix --unsafe-fixes` writes it, and somebody should read it.",
-    Applicability.SKETCH: "It is for a person to carry out.",
+    Applicability.SAFE: "To apply this fix, run `fsrace-lint fix`.",
+    Applicability.UNSAFE: "To apply this fix, run `fsrace-lint fix --unsafe-fixes`, and review the change.",
+    Applicability.SKETCH: "Apply this fix manually.",
 }
 _CONTEXT: Final = 2
 _END: Final = Markup("\n")
 
 
 def pill(fix: Fix, preview: Preview | None) -> Markup:
-    """Say in one word what may be done with a fix."""
+    """Return a short label for the applicability of a fix."""
     if preview is not None and preview.refusal:
         return tag("span", "fix refused", class_="pill refused")
     kind = fix.applicability.value
-    word = kind if fix.applicability is Applicability.SKETCH else f"{kind} fix"
+    word = "manual fix" if fix.applicability is Applicability.SKETCH else f"{kind} fix"
     return tag("span", word, class_=f"pill {kind}")
 
 
 def change(finding: Finding, fix: Fix, preview: Preview | None, source: Source | None) -> Markup:
-    """Show the fix of a finding, as a diff where its text is known."""
-    told = tag("span", fix.description, class_="what")
+    """Return the fix of a finding, with a diff if the source is known."""
+    told = tag("span", prose(fix.description), class_="what")
     head = tag("p", pill(fix, preview), " ", told, class_="fixhead")
     if preview is not None and preview.refusal:
-        body = tag("p", "It is not made here: ", preview.refusal, ".", class_="aside")
+        body = tag("p", prose(f"This fix is not applied: {preview.refusal}."), class_="aside")
     else:
         body = tag("p", prose(_MEANING[fix.applicability]), class_="aside")
     shown = _diff(preview, source, finding.place.path) if preview and preview.edits and source else ""
@@ -63,7 +63,7 @@ def _diff(preview: Preview, source: Source, path: str) -> Markup:
         for row in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
             parts += _rows(row, _Side(before, first), _Side(after, first + moved))
         moved += len(after) - len(before)
-    label = f"What the fix changes in {path}"
+    label = f"Changes of the fix in {path}"
     return tag("pre", tag("code", *parts), class_="diff", tabindex="0", role="group", aria_label=label)
 
 
@@ -73,14 +73,14 @@ def _lines(source: Source) -> list[str]:
 
 
 class _Side(NamedTuple):
-    """Some lines of the old or the new text, and how many there are above them."""
+    """Some lines of the old or new text, and the number of lines above them."""
 
     lines: Sequence[str]
     above: int
 
 
 def _groups(edits: Iterable[Edit]) -> list[list[Edit]]:
-    """Part the edits into those whose surroundings meet."""
+    """Group edits whose context lines meet."""
     groups: list[list[Edit]] = []
     for edit in edits:
         if groups and edit.span.line - groups[-1][-1].span.end_line <= 2 * _CONTEXT:
@@ -125,7 +125,7 @@ def _bare(line: str) -> str:
 
 
 def _changed(name: str, line: str, other: str | None) -> Markup:
-    """Mark what differs from the line that takes its place, if that is one line for one."""
+    """Mark the difference from the corresponding line, if there is one."""
     text = _bare(line)
     if other is None:
         return markup(code(text))

@@ -1,4 +1,4 @@
-"""The code of a finding: its line and what belongs to it, each with the lines around it."""
+"""The code of a finding: its line and the related lines, each with context."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 _CONTEXT: Final = 2
 _LONGEST: Final = 12
-"""How many lines of one place are shown."""
+"""The maximum number of lines of one place."""
 _WIDEST: Final = 400
-"""How many characters of one line are shown."""
+"""The maximum number of characters of one line."""
 _TAB: Final = "    "
 _CUT: Final = "\u2026"
 _END: Final = Markup("\n")
 
 
 class _Mark(NamedTuple):
-    """A place to mark; the one that is reported has no message."""
+    """A place to mark; the reported place has no message."""
 
     place: Place
     message: str = ""
@@ -47,7 +47,7 @@ class _Hunk(NamedTuple):
 
 
 def frames(finding: Finding, lines: Lines) -> Markup:
-    """Show the place of a finding and those that belong to it; what is not known is named only."""
+    """Return the place of a finding and its related places; unknown ones are only listed."""
     marks = [
         _Mark(finding.place),
         *(_Mark(item.place, item.message or "related") for item in finding.related),
@@ -63,12 +63,12 @@ def frames(finding: Finding, lines: Lines) -> Markup:
 
 
 def code(text: str) -> str:
-    """Give source text as it is shown: tabs as spaces, and nothing hidden."""
+    """Return source text for display, with tabs as spaces and hidden characters escaped."""
     return plain(text.replace("\t", _TAB))
 
 
 def _hunks(marks: Sequence[_Mark]) -> list[_Hunk]:
-    """Part the places into stretches of lines, in the order of the first place of each."""
+    """Group the places into ranges of lines, ordered by the first place of each."""
     found: list[_Hunk] = []
     for mark in marks:
         around = _CONTEXT if not mark.message else 1
@@ -107,7 +107,7 @@ def _on(hunk: _Hunk, number: int) -> list[_Mark]:
 
 
 def _rows(number: int, text: str, marks: Sequence[_Mark]) -> Iterator[Markup]:
-    """Give a line with its marks, and below it what is said of the places that begin there."""
+    """Yield a line with its marks, and below it the messages of the places that begin there."""
     start, stop = _window(text, number, marks)
     cuts = _cuts(text, number, marks, start, stop)
     parts = [_segment(text, begin, end, number, marks) for begin, end in pairwise(cuts)]
@@ -135,7 +135,7 @@ def _window(text: str, number: int, marks: Iterable[_Mark]) -> tuple[int, int]:
 
 
 def _reach(span: Span, number: int, text: str) -> tuple[int, int]:
-    """Give the characters of a line that a span covers, without the white space around them."""
+    """Return the characters of a line that a span covers, without surrounding white space."""
     begin = span.column - 1 if number == span.line else len(text) - len(text.lstrip())
     end = span.end_column - 1 if number == span.end_line else len(text.rstrip())
     return begin, max(begin, end)
@@ -147,7 +147,7 @@ def _cuts(text: str, number: int, marks: Iterable[_Mark], start: int, stop: int)
 
 
 def _segment(text: str, begin: int, end: int, number: int, marks: Iterable[_Mark]) -> Markup:
-    """Give a stretch of a line between two cuts, marked by all that cover it."""
+    """Return a segment of a line between two cuts, with the marks of all places that cover it."""
     shown = markup(code(text[begin:end]))
     reaches = [(mark, _reach(mark.place.span, number, text)) for mark in marks]
     covering = [mark for mark, (first, last) in reaches if first <= begin and end <= last]

@@ -1,4 +1,4 @@
-"""The interleaving of a witness: one lane a process, and the thread of time that runs through them."""
+"""The failing interleaving: one lane for each process, and the path of time through them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 _RAISED: Final = re.compile(r"[A-Z]\w*(?:Error|Exception|Timeout)\b")
 _COLORS: Final = 4
-"""How many colors lanes have before they begin again."""
+"""The number of lane colors before they repeat."""
 _FEW: Final = 4
-"""How many lanes fit side by side on a wide page."""
+"""The maximum number of lanes next to each other on a wide page."""
 _LEFT: Final = 8
-"""Where the line of a lane runs within it."""
+"""The horizontal position of the line within a lane."""
 _DOT: Final = 20
-"""How far below the top of a row its dot lies; a turn lies halfway."""
+"""The distance of the dot from the top of its row; a turn is at a third of it."""
 
 
 def timeline(witness: Witness) -> Markup:
-    """Draw a witness: a row for each step, read from top to bottom, and how it ends."""
+    """Draw a failing interleaving: a row for each step, from top to bottom, and the outcome."""
     processes = sorted({step.process for step in witness.steps})
     if not processes:
         return tag("figure", _outcome(witness), class_="lanes")
@@ -41,7 +41,7 @@ def timeline(witness: Witness) -> Markup:
         class_=f"grid {size}",
         tabindex="0",
         role="group",
-        aria_label="The steps of the processes, in the order of time",
+        aria_label="Steps of each process, in chronological order",
     )
     return tag("figure", grid, _outcome(witness), class_="lanes")
 
@@ -71,7 +71,7 @@ def _row(number: int, steps: Sequence[WitnessStep], processes: Sequence[int]) ->
 
 
 def _drawing(lane: int, before: int | None, lanes: int, *, goes_on: bool) -> Markup:
-    """Draw one row: the lanes, the way from the step before to this one, and its dot."""
+    """Draw one row: the lanes, the path from the previous step, and the dot of this step."""
     if lanes > _FEW:
         lane, before, lanes = 0, None if before is None else 0, 1
     here = _percent(lane, lanes)

@@ -1,4 +1,4 @@
-"""HTML that is safe by its type: what is no `Markup` is text, and is escaped where it is put in."""
+"""HTML that is safe by type: text that is not `Markup` is escaped when it is inserted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _VOID: Final = frozenset(("input", "link", "meta"))
-# What Unicode will never assign, and a parser of HTML complains of.
+# Noncharacters, which Unicode never assigns, and which are errors for HTML parsers.
 _NONCHARACTER: Final = re.compile(
     "[\ufdd0-\ufdef"
     + "".join(chr(0x10000 * plane + last) for plane in range(17) for last in (0xFFFE, 0xFFFF))
@@ -21,34 +21,34 @@ _NONCHARACTER: Final = re.compile(
 
 
 class Markup(str):
-    """Text that is HTML already."""
+    """Text that is already HTML."""
 
     __slots__ = ()
 
 
 def plain(text: str) -> str:
-    """Spell out what steers a reader, and what no HTML document should hold."""
+    """Escape control characters, and characters that HTML does not allow."""
     return _NONCHARACTER.sub(lambda match: f"\\U{ord(match[0]):08x}", visible(text))
 
 
 def markup(text: str) -> Markup:
-    """Escape a text, unless it is HTML already."""
+    """Escape a text, unless it is already HTML."""
     return text if isinstance(text, Markup) else Markup(escape(plain(text)))
 
 
 def join(parts: Iterable[str]) -> Markup:
-    """Put parts one after another; each is escaped unless it is HTML already."""
+    """Concatenate parts; each is escaped unless it is already HTML."""
     return Markup("".join(map(markup, parts)))
 
 
 def tag(name: str, /, *content: str, **attributes: str | bool) -> Markup:
-    """Make an element.
+    """Return an element.
 
     Args:
-        name: Its name.
-        content: What is in it; each part is escaped unless it is HTML already.
-        attributes: Its attributes: an underscore at the end is dropped, others become
-            dashes. True gives one without a value, False none at all.
+        name: The name of the element.
+        content: Its contents; each part is escaped unless it is already HTML.
+        attributes: Its attributes. A trailing underscore is dropped, and others become dashes. True adds an
+            attribute without a value, and False adds none.
 
     Returns:
         The element.
@@ -63,7 +63,7 @@ def tag(name: str, /, *content: str, **attributes: str | bool) -> Markup:
 
 
 def prose(text: str) -> Markup:
-    """Give text with what stands between backticks as code."""
+    """Return a text with the parts between backticks as code."""
     words = text.split("`")
     if len(words) % 2 == 0:
         return markup(text)

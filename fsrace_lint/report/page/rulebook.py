@@ -1,4 +1,4 @@
-"""The rules that occur: their pages, and where each was found."""
+"""The rules of the findings: their pages, and the locations of the findings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fsrace_lint.report import RuleInfo
 from fsrace_lint.report.page.frames import code
 from fsrace_lint.report.page.markup import Markup, join, markup, prose, tag
-from fsrace_lint.report.pages import parts
+from fsrace_lint.report.pages import bullets, parts
 from fsrace_lint.report.words import count
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def occurring(findings: Sequence[Finding], tool: Tool) -> list[tuple[RuleInfo, int]]:
-    """Give the rules of some findings with their numbers, the most frequent first."""
+    """Return the rules of some findings with their counts, most frequent first."""
     known = {rule.code: rule for rule in tool.rules}
     for finding in findings:
         known.setdefault(finding.code, RuleInfo(finding.code, finding.name, finding.name, finding.severity))
@@ -31,7 +31,7 @@ def occurring(findings: Sequence[Finding], tool: Tool) -> list[tuple[RuleInfo, i
 
 
 def pages(findings: Sequence[Finding], tool: Tool) -> Markup:
-    """Give the page of each rule that occurs, with links to where it was found."""
+    """Return the page of each rule, with links to its findings."""
     places: dict[str, list[Markup]] = {}
     for number, finding in enumerate(findings, 1):
         link = tag("a", finding.place.position, href=f"#f{number}")
@@ -62,5 +62,8 @@ def _paragraph(part: PagePart) -> Iterator[Markup]:
             "pre", tag("code", Markup(shown)), tabindex="0", role="group", aria_label=f"{part.label}, example"
         )
         return
-    text = prose(" ".join(part.text.split()))
+    items = bullets(part.text)
+    text = Markup() if items else prose(" ".join(part.text.split()))
     yield tag("p", tag("b", part.label), " ", text) if part.label else tag("p", text)
+    if items:
+        yield tag("ul", *(tag("li", prose(item)) for item in items))

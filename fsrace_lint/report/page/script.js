@@ -10,7 +10,7 @@
     try {
       return localStorage.getItem(key);
     } catch {
-      return null; // a browser may keep nothing for a page from the disk
+      return null; // browsers may deny storage to pages from the disk
     }
   }
 
@@ -44,7 +44,7 @@
       try {
         localStorage.setItem(key, theme);
       } catch {
-        // it holds for this page then
+        // the theme then applies only to this page
       }
     });
 
@@ -101,7 +101,7 @@
     }
 
     function toggle(open) {
-      // Thousands of drawings at once are of no use: a long list opens its files only.
+      // Do not draw thousands of findings at once: in a long list, expand only the files.
       const few = findings.filter((finding) => !finding.hidden).length <= 200;
       for (const box of [...files, ...(few || !open ? findings : [])]) {
         if (!box.hidden) {
