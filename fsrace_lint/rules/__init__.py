@@ -1,4 +1,4 @@
-"""Query: the hazards, one a file."""
+"""The rules, one per file."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fsrace_lint.analysis.queries.project import Project
+from fsrace_lint.config.settings import RENAMED
 from fsrace_lint.findings.finding import Finding
 from fsrace_lint.rules.base import Rule
 
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 
 
 class LoadedRule(msgspec.Struct, frozen=True):
-    """A rule, its page, and its query; the rules about the tool itself have no query."""
+    """A rule, its page, and its check function.
+
+    Rules about the run itself, such as an unreadable file, have no check function.
+    """
 
     rule: Rule
     page: str
@@ -30,16 +34,15 @@ class LoadedRule(msgspec.Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """The first line of the page."""
+        """The title: the first line of the page."""
         return self.page.partition("\n")[0]
 
 
 @functools.cache
 def load() -> tuple[LoadedRule, ...]:
-    """Give all rules, by code.
+    """Return all rules, sorted by code.
 
-    Returns:
-        Every module of this package that defines `RULE`; its docstring begins the rule's page.
+    Every module of this package that defines `RULE` is a rule. Its docstring is the page of the rule.
     """
     found = []
     for info in pkgutil.iter_modules(__path__):
@@ -51,27 +54,34 @@ def load() -> tuple[LoadedRule, ...]:
 
 
 def _page(module: ModuleType, rule: Rule) -> str:
-    """Give the docstring of a rule, with what can be done about its findings where it does not say that."""
-    text = inspect.cleandoc(module.__doc__ or "")
+    """Return the docstring of a rule, its title without a period, with a `Fix:` section if it has none."""
+    title, _, rest = inspect.cleandoc(module.__doc__ or "").partition("\n")
+    text = f"{title.removesuffix('.')}\n{rest}"
     if not rule.remedies or "\nFix: " in text:
         return text
-    said = "; or ".join(remedy.told for remedy in rule.remedies)
-    fix = textwrap.fill(f"Fix: {said}.", 100, break_on_hyphens=False)
-    return text.replace("\nSilent when:", f"\n{fix}\n\nSilent when:", 1)
+    fill = functools.partial(textwrap.fill, width=100, break_on_hyphens=False)
+    if len(rule.remedies) == 1:
+        fix = fill(f"Fix: {rule.remedies[0].told}.")
+    else:
+        items = [fill(f"* {remedy.told};", subsequent_indent="  ") for remedy in rule.remedies]
+        fix = "\n".join(["Fix:", *items]).removesuffix(";") + "."
+    return text.replace("\nNot reported when:", f"\n{fix}\n\nNot reported when:", 1)
 
 
 def names() -> dict[str, str]:
-    """Give the name of every rule by its code."""
+    """Return the names of all rules, by code."""
     return {loaded.rule.code: loaded.rule.name for loaded in load()}
 
 
 @functools.cache
 def codes() -> Mapping[str, str]:
-    """Give the code of every rule by its name."""
-    return MappingProxyType({name: code for code, name in names().items()})
+    """Return the codes of all rules, by current and former name."""
+    found = {name: code for code, name in names().items()}
+    return MappingProxyType(found | {old: found[new] for old, new in RENAMED.items()})
 
 
 def find(text: str) -> LoadedRule | None:
-    """Find a rule by its code, in either case, or by its name."""
+    """Return the rule with a code (in upper or lower case) or a name, or None."""
     wanted = text.strip().lower()
-    return next((r for r in load() if wanted in {r.rule.code.lower(), r.rule.name}), None)
+    name = RENAMED.get(wanted, wanted)
+    return next((r for r in load() if name in {r.rule.code.lower(), r.rule.name}), None)

@@ -1,9 +1,8 @@
-"""A lock file is looked for, and then created.
+"""Hand-written lock file with a separate existence check.
 
-Two processes can both find that there is no lock file. Both create it, both go
-on, and each takes the lock for its own; the first one done deletes the lock of
-the other. A process that is killed leaves the file, and all that come later wait
-for it.
+Two processes can both find no lock file. Both create it, and each one continues as if it held the
+lock. The first one to finish deletes the lock of the other. A process that is killed leaves its
+lock file, and all later processes wait for it.
 
 Bad:
     import os
@@ -28,17 +27,21 @@ Good:
         with FileLock(path + ".lock", timeout=600):
             compile_into(path)
 
-Silent when: creating it fails where it is there (`"x"`, `O_EXCL`, `os.mkdir`,
-`os.link`); the kernel locks the file afterwards; a lock is held; one process of
-the job runs it; the path belongs to one process. Where nothing deletes the file,
-only the strict profile reports it.
+Not reported when:
+* the call that creates the file fails if the file exists (`"x"`, `O_EXCL`, `os.mkdir()`,
+  `os.link()`);
+* the code locks the file in the kernel afterwards (`flock()`);
+* a lock is held;
+* only one process of the job runs the call;
+* the path is private to the process;
+* no code deletes the file, unless you pass `--profile strict`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Promise, Related, Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Promise, Related, Rule, Witness, WitnessStep, code
 from fsrace_lint.rules.remedies import FILELOCK
 
 if TYPE_CHECKING:
@@ -60,7 +63,7 @@ RULE = Rule(
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find files that stand for a lock, and that two processes can both create."""
+    """Find lock files that two processes can both create."""
     for claim in project.claims():
         create = claim.access
         if not create.is_contended or create.is_serialized or project.locks_what_it_opens(create):
@@ -68,17 +71,17 @@ def check(project: Project) -> Iterator[Finding]:
         asked = claim.asked_text
         yield RULE.finding(
             create,
-            f"two processes can both find no {create.path_source}, and both take the lock",
+            f"lock file {code(create.path_source)} is created after a separate existence check",
             witness=Witness(
                 (
                     WitnessStep(0, asked, "no lock"),
                     WitnessStep(1, asked, "no lock"),
                     WitnessStep(0, create.display, "has the lock"),
-                    WitnessStep(1, create.display, "has it too"),
+                    WitnessStep(1, create.display, "has the lock too"),
                 ),
-                "both do at once what the lock was to keep apart",
+                "two processes hold the lock at the same time",
             ),
-            related=[Related(claim.place, "looked for here")],
+            related=[Related(claim.place, "multiple processes can find no lock file")],
             fix=FILELOCK.at(create, claim.place.span),
             strict=not claim.is_released,
         )

@@ -1,4 +1,4 @@
-"""What a rule is, and the pieces that rules share."""
+"""The `Rule` class, and helpers that multiple rules use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ import msgspec
 from fsrace_lint.analysis.accesses.model import Access
 from fsrace_lint.analysis.callgraph.concurrency import Evidence
 from fsrace_lint.files.spans import Place
-from fsrace_lint.findings.finding import Applicability, Finding, Fix, Related, Severity, Witness, WitnessStep
+from fsrace_lint.findings.finding import (
+    Applicability,
+    Finding,
+    Fix,
+    Related,
+    Role,
+    Severity,
+    Witness,
+    WitnessStep,
+)
 from fsrace_lint.rules.references import Promise
 from fsrace_lint.rules.remedies import FixTemplate
 from fsrace_lint.syntax.unparse import spell
@@ -23,10 +32,22 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.synchronization.event_sequences import SequenceItem as Happening
     from fsrace_lint.analysis.synchronization.model import Misuse
     from fsrace_lint.analysis.synchronization.rank_divergence import Divergence
+    from fsrace_lint.syntax import model as m
 
 STORAGE: Final = ("filesystem", "shared-paths", "local-paths")
-"""The settings that say on which storage paths lie."""
+"""The settings that describe the storage of paths."""
 _SHOWN_CALLS: Final = 4
+_VERBS: Final = {
+    "mkdir": "created",
+    "create": "created",
+    "write": "written",
+    "copy": "written",
+    "delete": "deleted",
+    "rename": "moved",
+    "link": "linked",
+    "extract": "extracted",
+    "download": "downloaded",
+}
 
 __all__ = [
     "STORAGE",
@@ -41,7 +62,11 @@ __all__ = [
     "Witness",
     "WitnessStep",
     "called",
+    "called_name",
+    "callee_of",
     "check_then_act_witness",
+    "code",
+    "destination",
     "done_at",
     "double_create_witness",
     "double_replace_witness",
@@ -54,12 +79,19 @@ __all__ = [
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """The identity of a rule.
 
-    `name` is the name of the rule's file with dashes. `default_from` is the
-    weakest evidence with which the default profile reports it; None leaves it to
-    the strict profile. `remedies` are what can be done about its findings; the only
-    one is offered with every finding that offers nothing of its own. `promises` are what
-    it knows of systems and libraries, `incidents` sections of docs/incidents.md, and `settings` the
-    keys that change what it reports or offers, besides those that select rules and files.
+    Attributes:
+        code: The code, such as `FSR101`.
+        name: The name of the rule's file, with dashes.
+        cwe: The number of the CWE entry.
+        severity: The severity of its findings.
+        default_from: The weakest evidence that the default profile reports. If None, only the strict
+            profile reports the rule.
+        remedies: The fixes that the rule can offer. If there is only one, every finding without a fix
+            of its own offers it.
+        promises: The guarantees of systems and libraries that the rule relies on.
+        incidents: Sections of docs/incidents.md.
+        settings: The settings that change what the rule reports or offers, except those that select
+            rules and files.
     """
 
     code: str
@@ -82,18 +114,15 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         fix: Fix | None = None,
         strict: bool = False,
     ) -> Finding:
-        """Make a finding at a site.
+        """Create a finding at an operation.
 
         Args:
-            access: The act that goes wrong.
-            message: One sentence without a full stop.
-            witness: The interleaving that goes wrong.
-            related: The other places that belong to it.
-            fix: What could be done about it, where the rule has more than one remedy.
-            strict: Whether only the strict profile reports it, whatever the evidence.
-
-        Returns:
-            The finding.
+            access: The operation to report.
+            message: One sentence without a period.
+            witness: The failing interleaving.
+            related: Other places that explain the finding.
+            fix: The fix. If None, the only remedy of the rule.
+            strict: Whether only the strict profile reports it, regardless of the evidence.
         """
         if fix is None and len(self.remedies) == 1:
             fix = self.remedies[0].at(access)
@@ -113,52 +142,73 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _reached(access: Access | Happening | Misuse) -> Iterable[Related]:
-    """Point at the calls by which several processes come to a site, and at what shows that they do."""
-    evident = access.evidence is Evidence.EVIDENT
-    message = "several processes come here by this call" if evident else "reached by this call"
+    """Yield the call chain to an operation, and the evidence that multiple processes run it."""
     for call_site in access.call_chain[:_SHOWN_CALLS]:
-        yield called(call_site, message)
+        yield called(call_site, "called from here", Role.CALL)
     callers = access.callers if isinstance(access, Access) else ()
     for call_site in [each for each in callers if each not in access.call_chain][:_SHOWN_CALLS]:
-        yield called(call_site, "a part of its path is handed over here")
+        yield called(call_site, "passes part of the path", Role.CALL)
     if access.marker is not None:
-        yield Related(access.marker.place, f"several processes run this: {access.marker.text}")
+        yield Related(
+            access.marker.place, f"runs in multiple processes, because {access.marker.text}", Role.REASON
+        )
 
 
-def called(call_site: CallSite, message: str) -> Related:
-    """Point at a call."""
-    return Related(Place(call_site.function.module.path, call_site.call.span), message)
+def called(call_site: CallSite, message: str, role: Role = Role.PLACE) -> Related:
+    """Return a related place: a call."""
+    return Related(Place(call_site.function.module.path, call_site.call.span), message, role)
 
 
 def related(access: AtCall, message: str) -> Related:
-    """Point at another site, or at a step."""
+    """Return a related place: another operation."""
     return Related(Place(access.file, access.span), message)
 
 
+def code(text: str) -> str:
+    """Return source text in backticks, as every message quotes it."""
+    return f"`{text}`" if "`" not in text else f"`` {text} ``"
+
+
+def called_name(expr: m.Expr) -> str:
+    """Return the name of the called function in backticks, with parentheses: `os.makedirs()`."""
+    return code(f"{spell(expr)}()")
+
+
+def callee_of(access: AtCall) -> str:
+    """Return the name of the function that the call of an operation calls, as `called_name` does."""
+    return called_name(access.call_site.call.function)
+
+
+def destination(access: Access) -> str:
+    """Return the path of an operation in backticks, or "the current directory"."""
+    return "the current directory" if access.path_source == "'.'" else code(access.path_source)
+
+
 def tested(probe: ExistenceCheck, access: Access) -> Related:
-    """Point at the test that comes before a site."""
+    """Return a related place: the existence check before an operation."""
     answer = "missing" if probe.found_missing else "present"
-    return Related(Place(access.file, probe.span), f"found {answer} here")
+    return Related(Place(access.file, probe.span), f"multiple processes can find it {answer}")
 
 
 def done_at(access: Access) -> tuple[Related, ...]:
-    """Point at the calls that lead to what does it, where a site is seen from another one."""
-    between = (called(call_site, "which leads on by this call") for call_site in access.inlined_chain[1:-1])
+    """Return the calls that lead to an operation in a callee, and the call that runs the operation."""
+    between = (called(call_site, "which calls this") for call_site in access.inlined_chain[1:-1])
     if access.call_site is access.leaf_call:
         return ()
-    return (*between, called(access.leaf_call, f"{spell(access.leaf_call.call.function)} does it here"))
+    verb = _VERBS.get(access.op, "done")
+    return (
+        *between,
+        called(access.leaf_call, f"{verb} here, by {called_name(access.leaf_call.call.function)}"),
+    )
 
 
 def check_then_act_witness(probe: ExistenceCheck | DirectoryListing, access: Access, error: str) -> Witness:
-    """Tell how two processes get the same answer from a test, and the second fails in the act.
+    """Return the interleaving in which two processes pass the same check, and the slower one fails.
 
     Args:
-        probe: The test, or the listing.
-        access: The act.
-        error: The exception that the second process dies with.
-
-    Returns:
-        The interleaving.
+        probe: The existence check or the directory listing.
+        access: The operation after it.
+        error: The exception that the slower process raises.
     """
     return Witness(
         (
@@ -167,87 +217,112 @@ def check_then_act_witness(probe: ExistenceCheck | DirectoryListing, access: Acc
             WitnessStep(0, access.display, "done"),
             WitnessStep(1, access.display, error),
         ),
-        f"process 1 dies with {error}",
+        f"the slower process fails with {code(error)}",
     )
 
 
 def happens(step: Happening) -> Place:
-    """Give the place of the call by which something happens."""
+    """Return the place of a call in an event sequence."""
     return Place(step.file, step.span)
 
 
 _MISSING: Final = {
-    "branch": "takes the other way",
-    "exit": "leaves before",
-    "loop": "has another number of rounds",
-    "first": "waits until process 0 has left the context",
+    "branch": "skips this branch",
+    "exit": "returns early",
+    "loop": "runs a different number of iterations",
+    "first": "waits until process 0 leaves the context",
     "function": "does not run this",
-    "path": "has another path",
+    "path": "has a different path",
 }
 
 
 def missed_collective_finding(rule: Rule, divergence: Divergence) -> Finding:
-    """Report a collective that some processes miss.
+    """Create a finding for a collective that some ranks do not call.
 
     Args:
         rule: The rule that reports it.
-        divergence: What keeps them from it.
-
-    Returns:
-        The finding.
+        divergence: The collective, and the code that makes the ranks diverge.
     """
     sync_point, how = divergence.sync_point, divergence.how
-    called = spell(sync_point.call_site.call.function)
-    leaf = spell(sync_point.leaf_call.call.function)
-    via = "" if sync_point.call_site is sync_point.leaf_call else f", which calls {leaf},"
-    if how == "path":
-        message = f"all ranks meet in {called}, but each comes with a path of its own: {divergence.test}"
-    elif how == "first":
-        message = f"{called}{via} waits for all ranks inside {divergence.test}, at whose door they wait"
-    elif how == "function":
-        message = f"{called}{via} waits for all ranks, but some alone are let into {divergence.test}"
-    elif how == "loop":
-        message = f"ranks call {called}{via} as often as they find entries in {divergence.test}"
-    else:
-        message = f"ranks for which '{divergence.test}' comes out otherwise never reach {called}{via or ','}"
-        message = f"{message} while the others wait there".replace(",, ", ", ")
     here, away = (0, 1) if sync_point.is_for_main else (1, 0)
-    dies = "dies before" if divergence.raises else _MISSING[how]
+    dies = "fails before" if divergence.raises else _MISSING[how]
     return rule.finding(
         sync_point,
-        message,
+        _missed(divergence),
         witness=Witness(
             (
                 WitnessStep(here, sync_point.display, f"waits for process {away}"),
                 WitnessStep(away, divergence.test, dies),
             ),
-            f"process {here} waits until the process group times out",
+            "the ranks that call the collective hang until the process group times out",
         ),
         related=[
-            Related(divergence.place, "this decides who comes"),
+            *_source_of(divergence),
+            Related(divergence.place, _DECIDING[how]),
             *_waiting_at(sync_point),
-            *(related(later, "nor do they reach this") for later in divergence.later),
+            *(related(later, "also skipped by those ranks") for later in divergence.later),
         ],
         strict=not divergence.certain,
     )
 
 
+def _missed(divergence: Divergence) -> str:
+    """Return the message: which ranks do not call a collective, and why."""
+    sync_point, test = divergence.sync_point, code(divergence.test)
+    collective = called_name(sync_point.call_site.call.function)
+    if sync_point.call_site is not sync_point.leaf_call:
+        collective += f" (which calls {called_name(sync_point.leaf_call.call.function)})"
+    match divergence.how:
+        case "path":
+            return f"ranks can disagree on the path {test} that they pass to {collective}"
+        case "first":
+            return f"{collective} is called inside {test}, which the other ranks are still waiting to enter"
+        case "function":
+            return f"{collective} waits for all ranks, but only some ranks run {code(divergence.test + '()')}"
+        case "loop":
+            return f"ranks can disagree on how many iterations over {test} call {collective}"
+    if divergence.is_by_error:
+        if divergence.is_after_failure:
+            return f"only ranks on which {test} fails reach {collective}"
+        return f"ranks on which {test} fails never reach {collective}"
+    if divergence.difference is not None and divergence.difference.kind == "rank":
+        return f"only some ranks reach {collective}, depending on {test}"
+    source = divergence.source
+    through = "" if source is None else f" depends on {code(source.call)}, which"
+    return f"some ranks might skip {collective}: {test}{through} can differ between ranks"
+
+
+_DECIDING: Final = {
+    "branch": "this condition can differ between ranks",
+    "exit": "this condition can differ between ranks",
+    "loop": "the number of iterations can differ between ranks",
+    "first": "the other ranks wait to enter this",
+    "function": "only some ranks run this function",
+    "path": "the path can differ between ranks",
+}
+
+
+def _source_of(divergence: Divergence) -> Iterable[Related]:
+    """Yield the call whose result differs between ranks, if it is not in the condition itself."""
+    if divergence.source is not None:
+        yield Related(divergence.source.place, "this result can differ between ranks")
+
+
 def _waiting_at(sync_point: Happening) -> Iterable[Related]:
-    """Point at the collective itself, where a call leads there."""
+    """Yield the call of the collective itself, if it is in a callee."""
     if sync_point.leaf_call is not sync_point.call_site:
-        yield called(sync_point.leaf_call, "here they wait")
+        yield called(sync_point.leaf_call, "the ranks wait for each other here")
 
 
 def double_create_witness(probe: ExistenceCheck, access: Access) -> Witness:
-    """Tell how two processes find something missing, and what comes of it when both make it.
+    """Return the interleaving in which two processes both find a path missing.
+
+    The slower process fails if it creates a link or if the code rejects an existing path. Otherwise it
+    overwrites what the faster process created.
 
     Args:
-        probe: The test.
-        access: The act.
-
-    Returns:
-        The interleaving: the second fails if it is a link, refuses what is there if that
-        raises, and else spoils what the first has made.
+        probe: The existence check.
+        access: The operation that creates the path.
     """
     if access.op == "link":
         return check_then_act_witness(probe, access, "FileExistsError")
@@ -256,33 +331,34 @@ def double_create_witness(probe: ExistenceCheck, access: Access) -> Witness:
     if probe.refuses:
         refused = WitnessStep(1, probe.path_source, str(probe.found_missing))
         return Witness(
-            (first, made, refused), f"process 1 refuses {access.path_source}, which process 0 has made"
+            (first, made, refused),
+            f"the slower process refuses {code(access.path_source)}, which the faster one just created",
         )
     spoiled = (
-        WitnessStep(1, access.display, "begins to write it again"),
-        WitnessStep(0, f"reads {access.path_source}", "finds it empty or half written"),
+        WitnessStep(1, access.display, "truncates it and starts over"),
+        WitnessStep(0, f"reads {code(access.path_source)}", "empty or partial"),
     )
     return Witness(
         (first, WitnessStep(1, probe.path_source, probe.answer), made, *spoiled),
-        f"process 0 goes on with half of {access.path_source}",
+        "another process can read it while it is empty or partial",
     )
 
 
 def double_replace_witness(removal: Access, made: Access) -> Witness:
-    """Tell how two processes remove a path before either makes it anew, which the second then cannot."""
+    """Return the interleaving in which two processes delete a path before either one recreates it."""
     return Witness(
         (
             WitnessStep(0, removal.display, "done"),
-            WitnessStep(1, removal.display, "nothing is left to remove"),
+            WitnessStep(1, removal.display, "already removed"),
             WitnessStep(0, made.display, "done"),
             WitnessStep(1, made.display, "FileExistsError"),
         ),
-        "process 1 dies with FileExistsError",
+        "the slower process fails with `FileExistsError`",
     )
 
 
 def one_per_call(findings: Iterable[Finding]) -> Iterable[Finding]:
-    """Leave one finding at each call that leads to several: one of the default profile, if there is."""
+    """Return one finding per call, preferably one that the default profile reports."""
     kept: dict[Place, Finding] = {}
     for finding in findings:
         known = kept.get(finding.place)

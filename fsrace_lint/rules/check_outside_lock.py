@@ -1,8 +1,8 @@
-"""A process looks whether the work is done, and only then waits for the lock.
+"""Check is made before the lock is acquired.
 
-All processes find nothing there, and wait. Each of them then gets the lock in its
-turn and does the work again, over what the first has made and perhaps already
-hands out.
+All processes find the file missing, and wait for the lock. Each process acquires the lock in turn
+and repeats the work. It overwrites the result of the first process, which other code may already
+use.
 
 Bad:
     import os
@@ -28,17 +28,19 @@ Good:
             if not os.path.exists(path):
                 urllib.request.urlretrieve(url, path)
 
-Silent when: something looks for the path again under the lock, here or in what is
-called; the work does no harm when it is done twice (`exist_ok=True`, a whole
-file that is renamed into place, an appended line); one process of the job or of
-each node runs it; the path belongs to one process.
+Not reported when:
+* the code checks the path again while it holds the lock, also in a called function;
+* repeating the work does no harm (`exist_ok=True`, a complete file that is renamed into place, an
+  appended line);
+* only one process per job, or one per node, runs the code;
+* the path is private to the process.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Promise, Related, Rule, Witness, WitnessStep, tested
+from fsrace_lint.rules.base import Promise, Related, Rule, Witness, WitnessStep, callee_of, code, tested
 from fsrace_lint.rules.remedies import CHECK_IN_LOCK
 
 if TYPE_CHECKING:
@@ -53,25 +55,25 @@ RULE = Rule(
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find what is done under a lock because of a test in front of the lock."""
+    """Find work under a lock that depends on a check before the lock."""
     for lock, probe, operation in project.tested_before_locked():
         if not lock.access.is_contended or lock.access.is_serialized:
             continue
         yield RULE.finding(
             operation,
-            f"a process that waited for the lock does {operation.callee} again "
-            f"on the word of {probe.path_source}",
+            f"{code(probe.path_source)} is checked before the lock is acquired, "
+            f"so every waiting process repeats {callee_of(operation)}",
             witness=Witness(
                 (
                     WitnessStep(0, probe.path_source, probe.answer),
                     WitnessStep(1, probe.path_source, probe.answer),
                     WitnessStep(0, lock.access.source, "gets the lock"),
-                    WitnessStep(0, operation.display, "done, and uses it"),
+                    WitnessStep(0, operation.display, "done"),
                     WitnessStep(1, lock.access.source, "gets the lock"),
-                    WitnessStep(1, operation.display, "does it again"),
+                    WitnessStep(1, operation.display, "repeats it"),
                 ),
-                f"process 1 replaces {operation.path_source} while process 0 uses it",
+                "a waiting process replaces the result while another one uses it",
             ),
             fix=CHECK_IN_LOCK.at(operation, probe.span),
-            related=[tested(probe, operation), Related(lock.access.place, "locked only here")],
+            related=[tested(probe, operation), Related(lock.access.place, "the lock is acquired here")],
         )

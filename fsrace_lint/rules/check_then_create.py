@@ -1,8 +1,9 @@
-"""A file or link is made only after a check that it is missing.
+"""File or symlink created after a separate existence check.
 
-Two processes can both find it missing. Both then write it at the same time, and a third one, which comes a
-moment later, finds it there and reads half of it. A link the slower process cannot make: it dies with
-FileExistsError, even if it removes the old link first: both can do that before either links.
+Two processes can both find the file missing, and then both write it. Meanwhile, a third process
+finds the file and reads partial content. With a link, the slower process fails with
+`FileExistsError`. Deleting the old link first does not help: both processes can delete it before
+either one creates the new link. Later runs find the file, so tests rarely show the race.
 
 Bad:
     import os
@@ -29,22 +30,29 @@ Good:
                 np.save(cache, np.cumsum(lengths))
         return np.load(cache)
 
-Silent when: it is written under another name and renamed; it is opened with `"x"`, or FileExistsError is
-handled where a link is made; one process of the job or of each node runs it, or runs it before all others;
-a lock is held, or made here (FSR501); the path belongs to one process. Only the strict profile reports it
-in a script that one process runs, where it only appends, where the calls that are evidently made by several
-let one go first, where a file that is there raises if nothing is evident or all meet in between, and, if
-nothing is evident, where a link is removed and made anew.
+Not reported when:
+* the file is written under another name and then renamed, or the call is atomic;
+* the file is opened with mode `"x"`, or `FileExistsError` is handled where a link is created;
+* only one process per job, or one per node, runs the call, or one runs it before all others;
+* a lock is held, or the file is a lock file (FSR501 reports that);
+* the path is private to the process;
+* with the default profile: the script runs in a single process, or the call only appends;
+* with the default profile: a caller lets one process go first (`main_process_first()`);
+* with the default profile: the branch for an existing path raises (still reported if all processes
+  of one job clearly run the call, with no barrier between the check and the call);
+* with the default profile: a link is deleted and recreated without a check, and perhaps only one
+  process runs the call.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.rules.base import (
     Evidence,
     Promise,
     Rule,
+    code,
     done_at,
     double_create_witness,
     double_replace_witness,
@@ -66,16 +74,13 @@ RULE = Rule(
     name="check-then-create",
     cwe=367,
     remedies=CREATING,
-    promises=(
-        Promise.TRUNC,
-        Promise.SYMLINK,
-        Promise.EXCL,
-    ),
+    promises=(Promise.TRUNC, Promise.SYMLINK, Promise.EXCL),
 )
+_KINDS: Final = {"link": "link", "mkdir": "directory"}
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find what two processes can both find missing and make, and links that both remove and make anew."""
+    """Find files and links that two processes can both create after a check, or both recreate."""
     groups: dict[tuple[str, Span], list[tuple[ExistenceCheck, Access]]] = {}
     for probe, access in project.created_after_check("write", "copy", "link", "mkdir"):
         if access.can_be_made_twice and not project.is_lock_file(access):
@@ -88,7 +93,7 @@ def check(project: Project) -> Iterator[Finding]:
         if link.path == removal.path and link.can_be_made_twice and link.call_site not in checked:
             yield RULE.finding(
                 link,
-                f"another process can make {link.path_source} after its removal on line {removal.span.line}",
+                f"link {code(link.path_source)} is removed and recreated by multiple processes",
                 witness=double_replace_witness(removal, link),
                 related=[related(removal, "removed here"), *done_at(link)],
                 fix=PUBLISH_SYMLINK.at(link),
@@ -104,15 +109,16 @@ def _is_strict(project: Project, probe: ExistenceCheck, access: Access) -> bool:
 
 def _after_check(project: Project, group: list[tuple[ExistenceCheck, Access]]) -> Finding:
     probe, access = group[0]
+    kind = _KINDS.get(access.op, "file")
     others = [*(other for _, other in group[1:]), *project.created_beside(probe, access)]
     return RULE.finding(
         access,
-        f"another process can make {access.path_source} after the check on line {probe.span.line}",
+        f"{kind} {code(access.path_source)} is created after a separate existence check",
         witness=double_create_witness(probe, access),
         related=[
             tested(probe, access),
             *done_at(access),
-            *(related(other, "made after the same check") for other in others),
+            *(related(other, "created after the same check") for other in others),
         ],
         fix=for_creation(probe, access),
         strict=_is_strict(project, probe, access),

@@ -1,8 +1,8 @@
-"""A file or directory is deleted after a check, or a listing, that found it there.
+"""Path deleted after a separate existence check or listing.
 
-Two processes can both find it there. One deletes it, and the slower one dies
-with FileNotFoundError. Cleaning up old checkpoints on every rank is the usual
-case.
+Two processes can both find the path. One of them deletes it, and the slower one fails with
+`FileNotFoundError`. A common case is a cleanup of old checkpoints that runs on every rank. Tests
+with one process never fail, because nothing else deletes the path.
 
 Bad:
     import os
@@ -22,17 +22,21 @@ Good:
             with contextlib.suppress(FileNotFoundError):
                 os.remove(path)
 
-Fix: `missing-ok` (safe after a check) makes the delete accept that the path is gone:
-`unlink(missing_ok=True)`, or `contextlib.suppress(FileNotFoundError)` around
-`os.remove`. The check stays, because without it more could be deleted than
-before: `exists()` is False for a dangling link, `isfile()` for a directory.
-For `shutil.rmtree` the fix is unsafe: `ignore_errors=True` hides other errors too.
+Fix: `missing-ok` (safe after a check, unsafe after a listing) accepts that the path is already
+deleted. It passes `missing_ok=True` to `Path.unlink()`, or wraps `os.remove()` in
+`contextlib.suppress(FileNotFoundError)`. The check stays, because it also excludes other paths:
+`exists()` is false for a dangling link, and `isfile()` is false for a directory. For
+`shutil.rmtree()` the fix passes `ignore_errors=True`, which is unsafe because it hides other errors.
 
-Silent when: `missing_ok=True` or `ignore_errors=True`; FileNotFoundError,
-OSError or Exception is handled or suppressed; one process of the job runs it; a
-lock is held; the path belongs to one process; the branch for a missing path
-raises. In a script that one process runs, only the strict profile reports it. What
-is listed and then deleted on all ranks is told by FSR202.
+Not reported when:
+* the call passes `missing_ok=True` or `ignore_errors=True`;
+* `FileNotFoundError`, `OSError`, or `Exception` is caught or suppressed;
+* only one process runs the call, or one process runs it before all others (`main_process_first()`);
+* a lock is held;
+* the path is private to the process;
+* the branch for a missing path raises, so failing is intentional;
+* all ranks clearly run the call, and delete what they listed (FSR202 reports that);
+* the script runs in a single process, unless you pass `--profile strict`.
 """
 
 from __future__ import annotations
@@ -41,7 +45,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fsrace_lint.rules.base import Applicability, Promise, Related, Rule, check_then_act_witness, tested
+from fsrace_lint.rules.base import (
+    Applicability,
+    Promise,
+    Related,
+    Rule,
+    check_then_act_witness,
+    code,
+    tested,
+)
 from fsrace_lint.rules.remedies import MISSING_OK
 
 if TYPE_CHECKING:
@@ -55,7 +67,7 @@ RULE = Rule(code="FSR103", name="check-then-delete", cwe=367, promises=(Promise.
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find deletes of a path that another process can delete first."""
+    """Find deletions, after a check or a listing, of paths that another process can delete first."""
     for probe, delete in project.probe_then("delete", absent=False):
         if _is_hazard(delete) and not probe.refuses:
             is_tree = delete.operation.api == "shutil.rmtree"
@@ -63,22 +75,22 @@ def check(project: Project) -> Iterator[Finding]:
             exact = told and probe.is_implied and delete.is_surely_a_path and not is_tree
             yield RULE.finding(
                 delete,
-                f"another process can delete {delete.path_source} after the check on line {probe.span.line}",
+                f"{code(delete.path_source)} is deleted after a separate existence check",
                 witness=check_then_act_witness(probe, delete, "FileNotFoundError"),
                 related=[tested(probe, delete)],
                 fix=msgspec.structs.replace(
                     MISSING_OK,
                     applicability=Applicability.SAFE if exact else Applicability.UNSAFE,
-                    description=MISSING_OK.description + (" (ignore_errors=True)" if is_tree else ""),
+                    description="pass `ignore_errors=True`" if is_tree else MISSING_OK.description,
                 ).at(delete, probe.span if probe.is_whole_test else None),
             )
     for listing, delete in project.listed_then_deleted():
         if _is_hazard(delete):
             yield RULE.finding(
                 delete,
-                f"another process can delete {delete.path_source} after {listing.path_source} has found it",
+                f"{code(delete.path_source)} is deleted after {code(listing.path_source)} listed it",
                 witness=check_then_act_witness(listing, delete, "FileNotFoundError"),
-                related=[Related(listing.place, "found here")],
+                related=[Related(listing.place, "multiple processes can list it")],
                 fix=MISSING_OK.at(delete),
             )
 

@@ -1,9 +1,8 @@
-"""A directory is created only after a check that it is missing.
+"""Directory created after a separate existence check.
 
-Two processes can both find it missing. One creates it, and the slower one dies
-with FileExistsError, usually on the first launch and never again. A process
-that starts later, with the directory in place, sees nothing of it: that is why
-this survives every test on one machine.
+Two processes can both find the directory missing. One of them creates it, and the
+slower one fails with `FileExistsError`. This usually happens only on the first launch. Later runs
+find the directory, so tests that reuse it never show the race.
 
 Bad:
     import os
@@ -20,17 +19,21 @@ Good:
     def prepare(out: str) -> None:
         os.makedirs(out, exist_ok=True)
 
-Fix: `exist-ok` (safe where the test asks whether this path, or what it lies in, is
-there, and the `if` holds nothing else) passes `exist_ok=True`. `os.mkdir`, which has
-no such flag, becomes `Path(…).mkdir(exist_ok=True)`, or stands in a `try` that accepts
-FileExistsError for a directory: both make one level as before. A check for a directory
-goes. One that asks `exists` stays: it is also true of a file, which `makedirs` refuses.
+Fix: `exist-ok`: pass `exist_ok=True`. The fix is safe if the condition checks only the created
+directory or a path inside it, and the body of the `if` contains only the call. `os.mkdir()` has no
+such parameter. The fix replaces it with `Path(…).mkdir(exist_ok=True)`, or wraps it in a `try` that
+ignores `FileExistsError` if the path is a directory. The fix removes an `isdir()` check. It keeps an
+`exists()` check, because that check also skips `makedirs()` if the path is a file.
 
-Silent when: the call has `exist_ok=True`; FileExistsError, OSError or Exception is handled or suppressed;
-one process of the job runs it, or runs it before all others (`main_process_first`); a lock is held; the path
-belongs to one process; the branch for an existing path raises, so that failing is what the author wants,
-unless the processes of one job evidently run it, of which the slower refuse what the first one made. In a
-script that one process runs, only the strict profile reports it.
+Not reported when:
+* the call passes `exist_ok=True`;
+* `FileExistsError`, `OSError`, or `Exception` is caught or suppressed;
+* only one process runs the call, or one process runs it before all others (`main_process_first()`);
+* a lock is held;
+* the path is private to the process;
+* the code raises on purpose if the path exists (still reported if every process of a job clearly
+  runs the code, because the slower processes would fail on the directory of the fastest one);
+* the script runs in a single process, unless you pass `--profile strict`.
 """
 
 from __future__ import annotations
@@ -45,6 +48,7 @@ from fsrace_lint.rules.base import (
     Promise,
     Rule,
     check_then_act_witness,
+    code,
     double_create_witness,
     tested,
 )
@@ -76,7 +80,7 @@ def check(project: Project) -> Iterator[Finding]:
         elif not probe.refuses and not mkdir.tolerates("FileExistsError"):
             yield RULE.finding(
                 mkdir,
-                f"another process can create {mkdir.path_source} after the check on line {probe.span.line}",
+                f"directory {code(mkdir.path_source)} is created after a separate existence check",
                 witness=check_then_act_witness(probe, mkdir, "FileExistsError"),
                 related=[tested(probe, mkdir)],
                 fix=msgspec.structs.replace(EXIST_OK, applicability=_applicability(probe, mkdir)).at(
@@ -99,7 +103,7 @@ def _is_refused(project: Project, probe: ExistenceCheck, mkdir: Access) -> bool:
 def _refused(probe: ExistenceCheck, mkdir: Access) -> Finding:
     return RULE.finding(
         mkdir,
-        f"a process that comes later refuses {mkdir.path_source}, which another one has created",
+        f"directory {code(mkdir.path_source)} is refused if another process of the same job has created it",
         witness=double_create_witness(probe, mkdir),
         related=[tested(probe, mkdir)],
         fix=DECIDE_ON_MAIN.at(mkdir),

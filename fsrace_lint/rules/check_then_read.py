@@ -1,9 +1,9 @@
-"""A file is read because it was there a moment ago.
+"""File read after a separate existence check while other code deletes it.
 
-Another process deletes or renames it in between, with code of this very project:
-it rotates checkpoints, cleans a cache, claims the next shard. The reader then dies
-with FileNotFoundError. To list a folder and then ask each file for its size or
-its age is the same mistake.
+A process finds a file, by a check or in a listing, and then opens it. In between, other code of
+this project deletes or renames the file: it rotates checkpoints, cleans a cache, or claims a shard.
+The reader fails with `FileNotFoundError`. The same happens if a process lists a directory and then
+gets the size or the age of each file.
 
 Bad:
     import os
@@ -40,16 +40,20 @@ Good:
         for name in sorted(os.listdir(folder))[:-keep]:
             Path(folder, name).unlink(missing_ok=True)
 
-Silent when: FileNotFoundError, OSError or Exception is handled; nothing in the
-project takes such a file away; a lock is held; one process of the job reads it; the
-path belongs to one process. Only the strict profile reports this.
+Not reported when:
+* `FileNotFoundError`, `OSError`, or `Exception` is caught or suppressed;
+* no code of the project deletes or renames such a file;
+* a lock is held;
+* only one process reads the file, or one process reads it before all others;
+* the path is private to the process;
+* the profile is the default one, because only `--profile strict` enables this rule.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Promise, Related, Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Promise, Related, Rule, Witness, WitnessStep, code
 from fsrace_lint.rules.remedies import READ_AND_HANDLE
 
 if TYPE_CHECKING:
@@ -73,24 +77,24 @@ RULE = Rule(
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find reads of what another process can take away after it was seen."""
+    """Find reads of files that another process can delete or move after a check or a listing."""
     for vanishing in project.vanishing():
         read, seen = vanishing.access, vanishing.seen
         if not read.is_contended or read.is_serialized or read.tolerates("FileNotFoundError"):
             continue
         yield RULE.finding(
             read,
-            f"another process can take {read.path_source} away after {seen.path_source} has seen it",
+            f"{code(read.path_source)} is read after a separate existence check, while others delete it",
             witness=Witness(
                 (
-                    WitnessStep(0, seen.path_source, "sees the file"),
-                    WitnessStep(1, vanishing.removal.path_source, "takes it away"),
+                    WitnessStep(0, seen.path_source, "finds the file"),
+                    WitnessStep(1, vanishing.removal.path_source, "done"),
                     WitnessStep(0, read.display, "FileNotFoundError"),
                 ),
-                "process 0 dies with FileNotFoundError",
+                "the reader fails with `FileNotFoundError`",
             ),
             related=[
-                Related(vanishing.seen_at, "seen here"),
-                Related(vanishing.removal.place, "taken away here"),
+                Related(vanishing.seen_at, "found here"),
+                Related(vanishing.removal.place, "deleted or moved here"),
             ],
         )

@@ -1,9 +1,8 @@
-"""A context that orders processes is made and never entered.
+"""Synchronizing context manager created but not entered.
 
-`main_process_first()`, `FileLock(path)` and the like do their work when a `with`
-enters them. Called as a statement of their own they only make an object, which is
-dropped at once: nobody waits, nothing is locked, and the code below looks as if it
-were safe.
+`main_process_first()`, `FileLock(path)`, and similar context managers take effect when a `with`
+statement enters them. A call without `with` only creates an object that Python drops at once. No
+process waits and nothing is locked, but the code after the call looks safe.
 
 Bad:
     from accelerate import Accelerator
@@ -29,16 +28,18 @@ Good:
     def prepare() -> None:
         print("preparing")
 
-Silent when: the context is entered by `with` or by an `ExitStack`, kept under a
-name, returned or passed on; the call takes a lock at once (`acquire`), or runs the
-function that it is given; a context of the project neither locks nor waits.
+Not reported when:
+* a `with` statement or an `ExitStack` enters the context manager;
+* the context manager is assigned to a name, returned, or passed on;
+* the call acquires a lock at once (`acquire()`), or runs the function that it receives;
+* the context manager is defined in the project, and neither locks nor waits.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, callee_of
 from fsrace_lint.rules.remedies import ENTER_THE_CONTEXT
 
 if TYPE_CHECKING:
@@ -57,18 +58,18 @@ RULE = Rule(
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find contexts for several processes that are made and dropped."""
+    """Find synchronizing context managers that are created and dropped."""
     for context in project.never_entered():
         yield RULE.finding(
             context,
-            f"{context.callee} {context.subject} only where it is entered, and no process enters it here",
+            f"{callee_of(context)} has no effect unless it is used in a `with` statement",
             witness=Witness(
                 (
-                    WitnessStep(0, context.display, "a context, which is dropped"),
-                    WitnessStep(0, "is in the middle of what stands below"),
-                    WitnessStep(1, context.display, "a context, which is dropped"),
-                    WitnessStep(1, "runs what stands below at the same time"),
+                    WitnessStep(0, context.display, "context manager, not entered"),
+                    WitnessStep(0, "runs the statements below"),
+                    WitnessStep(1, context.display, "context manager, not entered"),
+                    WitnessStep(1, "runs them at the same time"),
                 ),
-                "process 1 did not wait for process 0",
+                "no process waits for another",
             ),
         )

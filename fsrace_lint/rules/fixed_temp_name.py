@@ -1,8 +1,8 @@
-"""Several processes share the name of a scratch file.
+"""Temporary file name is the same on every rank.
 
-A file that is written to be renamed or deleted soon, such as `model.pt.tmp`, has the
-same name in every process. They truncate each other's file; one renames what another
-has half written, and the slower one finds nothing to rename.
+A temporary file, such as `model.pt.tmp`, is renamed or deleted soon after the write. If all ranks
+use the same name, they truncate each other's file. One rank renames the file while another rank
+still writes it, and the slower rank has no file to rename: it fails with `FileNotFoundError`.
 
 Bad:
     import os
@@ -29,11 +29,13 @@ Good:
             stream.write(text)
         os.replace(stream.name, "result.txt")
 
-Silent when: one process of the job or of each node runs it; a lock is held; the name
-holds a rank or is made by `tempfile` or `uuid`. Only the strict profile reports it
-where neither that several processes run it is evident, nor a test for what it becomes
-shows a cache, where the path could not be followed (unless what is written is deleted again),
-and where a process id is all that differs: on a disk that nodes share, two can have one id.
+Not reported when:
+* only one process per job, or one per node, runs the call, or a lock is held;
+* the name contains the rank, or comes from `tempfile` or `uuid`;
+* with the default profile: only the PID differs (processes on two nodes can have the same PID);
+* with the default profile: the file is appended to, or one process per process group writes it;
+* with the default profile: perhaps only one process runs the call, or part of the path is unknown
+  and the file is not deleted later (unless a check of the final path shows that it is a cache).
 """
 
 from __future__ import annotations
@@ -41,7 +43,17 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Place, Promise, Related, Rule, Witness, WitnessStep, done_at
+from fsrace_lint.rules.base import (
+    Evidence,
+    Promise,
+    Rule,
+    Witness,
+    WitnessStep,
+    callee_of,
+    code,
+    done_at,
+    related,
+)
 from fsrace_lint.rules.remedies import MKSTEMP
 
 if TYPE_CHECKING:
@@ -56,15 +68,12 @@ RULE = Rule(
     name="fixed-temp-name",
     cwe=377,
     remedies=(MKSTEMP,),
-    promises=(
-        Promise.TRUNC,
-        Promise.RENAME,
-    ),
+    promises=(Promise.TRUNC, Promise.RENAME),
 )
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find scratch files and folders that several processes share."""
+    """Find temporary files and directories with the same name in multiple processes."""
     made = project.instantiated("write", "copy", "download", "mkdir")
     for _, group in itertools.groupby(made, key=lambda access: access.call_site):
         found = next((access for access in group if _is_shared(project, access)), None)
@@ -76,9 +85,8 @@ def _is_shared(project: Project, access: Access) -> bool:
     if _is_told_apart_by_pid(project, access):
         return True
     if access.op == "mkdir":
-        return (
-            access.is_contended and project.is_scratch(access) and project.deleted_later(access) is not None
-        )
+        temporary = access.is_contended and project.is_scratch(access)
+        return temporary and project.deleted_later(access) is not None
     if access.op == "download" and project.renamed_later(access) is None:
         return False
     return project.is_raced(access) and project.is_scratch(access)
@@ -94,23 +102,23 @@ def _finding(project: Project, access: Access) -> Finding:
     by_pid = _is_told_apart_by_pid(project, access)
     named = access.certain or (access.op == "write" and project.deleted_later(access) is not None)
     sure = project.is_for_a_cache(access) or (named and access.evidence is Evidence.EVIDENT)
-    who = "processes of two hosts with one id" if by_pid else "all processes"
+    who = "processes with the same PID on different hosts" if by_pid else "all processes"
     use, fails = (
-        ("goes on with it", "") if used is None else (used.display, f", which fails in {used.callee}")
+        ("continues with it", "") if used is None else (used.display, f", and {callee_of(used)} fails")
     )
     return RULE.finding(
         access,
-        f"{who} share the scratch name {access.path_source}",
+        f"{who} use the same temporary name {code(access.path_source)}",
         witness=Witness(
             (
                 WitnessStep(0, access.display, "done"),
-                WitnessStep(1, access.display, "begins anew, in the same place"),
+                WitnessStep(1, access.display, "starts over in the same place"),
                 WitnessStep(0, use),
             ),
-            f"process 0 has what process 1 has half done{fails}",
+            f"a process continues with a path that another one is still using{fails}",
         ),
         related=(
-            *(() if used is None else (Related(Place(used.file, used.span), "used up here"), *done_at(used))),
+            *(() if used is None else (related(used, "moved or deleted here"), *done_at(used))),
             *done_at(access),
         ),
         strict=by_pid or not sure or access.operation.appends or access.is_one_of_group,

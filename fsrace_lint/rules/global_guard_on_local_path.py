@@ -1,9 +1,8 @@
-"""The main process makes a path on its own node, and all nodes look for it.
+"""Global-rank check guards a node-local path that every node reads.
 
-There is one process with rank 0 in the whole job. What it puts into `/tmp`, or on
-another disk of its node, is there for the processes of that node alone: those of
-the other nodes find nothing, or what an earlier job left, and die with
-FileNotFoundError. On one node nobody sees it.
+A job has only one process with global rank 0. A file that this process writes to `/tmp`, or to
+another local disk, exists only on its own node. Ranks on other nodes fail with `FileNotFoundError`,
+or read what an earlier job left. A test on one node does not show it.
 
 Bad:
     import torch
@@ -29,14 +28,19 @@ Good:
         dist.barrier()
         return torch.load(os.path.join(shared, "weights.pt"))
 
-Silent when: only the main process uses it; processes of other nodes make it too;
-a call in the project starts the processes of the job, which are then on one node,
-and no setting says otherwise. What nodes have for themselves are `/tmp`, `$TMPDIR`
-and the like, `local-paths`, and everything with `filesystem = "local"`; what these
-two name is also reported where the main process only goes first, and the others
-come after it: on another node they all come at once. The strict profile reports
-caches, data and what is downloaded also where nobody says which it is, and the path
-of a new temporary file that is sent to processes of other nodes.
+Node-local paths are `/tmp`, `$TMPDIR`, and the like, all paths in `local-paths`, and every path
+with `filesystem = "local"`. For paths that these two settings name, the rule also reports code that
+lets the main process go first. On every other node, all processes then run the code at once. The
+rule also reports the path of a new temporary file or directory that is sent to ranks on other
+nodes.
+
+Not reported when:
+* only the main process uses the path;
+* processes of other nodes create the path too;
+* a call in the project starts the processes of the job, so all of them are on one node, and no
+  setting says otherwise;
+* the path is a cache, data, or a download, and no setting says whether it is node-local, unless you
+  pass `--profile strict`.
 """
 
 from __future__ import annotations
@@ -49,6 +53,7 @@ from fsrace_lint.rules.base import (
     Rule,
     Witness,
     WitnessStep,
+    code,
     done_at,
     one_per_call,
     related,
@@ -71,42 +76,36 @@ RULE = Rule(
 )
 
 
-_LOST: Final = "process 1 does not find it, on the disk of node 1"
+_LOST: Final = "ranks on the other nodes do not find it"
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find what one process of the job makes where only its node has it."""
+    """Find paths that one process of the job creates on the disk of its own node."""
     yield from one_per_call(map(_told, project.absences()))
 
 
 def _told(absence: Absence) -> Finding:
     access, use = absence.access, absence.use
+    path, lies = code(access.path_source), "is" if absence.is_known else "may be"
     if absence.kind == "first":
-        has = "has" if absence.is_known else "may have"
-        said = f"the main process goes first, but every node {has} its own {access.path_source}"
-        said += ", and all come at once"
-        waiting = [
-            WitnessStep(process, "is on node 1, and waits for process 0 of node 0") for process in (0, 1)
-        ]
+        said = f"only rank 0 of the job runs first, but {path} {lies} on each node's own disk"
+        waiting = [WitnessStep(process, "is on node 1; rank 0 of the job is done") for process in (0, 1)]
         steps = (
             *waiting,
             WitnessStep(0, access.display, "begins"),
-            WitnessStep(1, access.display, "begins too"),
+            WitnessStep(1, access.display, "begins at the same time"),
         )
-        harm = f"processes 0 and 1 spoil {access.path_source} for each other"
+        harm = f"the processes of another node create {path} at the same time"
     elif absence.kind == "sent":
-        said = f"{access.path_source} lies on the node of the process that made it, and is sent to the others"
-        uses = WitnessStep(1, f"uses {access.path_source} on node 1", "FileNotFoundError")
+        said = f"{path} is on one node's own disk, and its name is sent to the ranks of all nodes"
+        uses = WitnessStep(1, f"uses {path} on node 1", "FileNotFoundError")
         steps = (WitnessStep(0, access.source, "sends it"), uses)
         harm = _LOST
     else:
-        where = "on its own node" if absence.is_known else "perhaps on its own node"
-        said = (
-            f"only the main process makes {access.path_source}, {where}, and those of other nodes look for it"
-        )
+        said = f"only rank 0 of the job creates {path}, but it {lies} on each node's own disk"
         made = WitnessStep(0, access.display, "done, on the disk of node 0")
         steps = (WitnessStep(1, "is on node 1"), made, WitnessStep(1, use.display, "FileNotFoundError"))
         harm = _LOST
-    shown = () if use is access else (related(use, "processes of all nodes use it here"),)
+    shown = () if use is access else (related(use, "the ranks of all nodes use it here"),)
     witness, strict = Witness(steps, harm), not absence.is_known and absence.kind != "sent"
     return RULE.finding(access, said, witness=witness, related=(*shown, *done_at(access)), strict=strict)

@@ -1,8 +1,8 @@
-"""A rank is tested before the process group exists.
+"""Rank checked before the process group is initialized.
 
-`get_rank() if is_initialized() else 0`, and every helper built like it, says 0 on
-all processes as long as nobody has called `init_process_group`. So each of them
-takes itself for the first, and all do what one should do.
+`get_rank() if is_initialized() else 0` returns 0 until the process calls `init_process_group()`.
+The same holds for every helper built like it. Until then, each process acts as rank 0, and all of
+them do what only one should do. A test with one process does not show it.
 
 Bad:
     import torch.distributed as dist
@@ -32,16 +32,18 @@ Good:
             with open("config.txt", "w") as file:
                 file.write(config)
 
-Silent when: the rank is known before, from the environment; the group is created
-first, or only if there is none, so that there may be one; the process that passes
-the test leaves before; another test, a lock or the path keeps the processes apart.
+Not reported when:
+* the rank is known earlier, because it comes from the environment (`RANK`);
+* the process group is initialized first, or only if it does not exist yet, so it may already exist;
+* the process that passes the check returns or exits before the process group is initialized;
+* another rank check, a lock, or the path keeps the processes apart.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Promise, Related, Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Evidence, Promise, Related, Rule, Witness, WitnessStep, called_name, code
 from fsrace_lint.rules.remedies import GUARD_LATER
 
 if TYPE_CHECKING:
@@ -63,24 +65,24 @@ _LOST = {"mkdir": "FileExistsError", "delete": "FileNotFoundError"}
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find what every process does because each takes itself for the first."""
+    """Find operations that every process runs because each one takes itself for rank 0."""
     for test in project.tests_before_init("write", "download", "extract", "mkdir", "delete"):
         access = test.access
         if not _is_harmful(access):
             continue
         yield RULE.finding(
             access,
-            f"every process runs {access.display}: {test.source} tells nobody apart before {test.creator}",
+            f"{code(test.source)} is {test.truth} on every process before {code(test.creator)}",
             witness=Witness(
                 (
                     WitnessStep(0, test.source, str(test.truth)),
                     WitnessStep(1, test.source, str(test.truth)),
-                    WitnessStep(0, access.display, "in the middle of it"),
+                    WitnessStep(0, access.display, "in progress"),
                     WitnessStep(1, access.display, "does the same to the same path"),
                 ),
-                "every process did what one should do",
+                f"every process runs {called_name(access.call_site.call.function)}, which is meant for one",
             ),
-            related=(Related(test.created, "the process group exists from here on"),),
+            related=(Related(test.created, "the process group is initialized here"),),
         )
 
 

@@ -1,8 +1,9 @@
-"""`mktemp` returns a name that another process can take.
+"""Insecure `tempfile.mktemp()`.
 
-It looks for a name that is free and creates nothing. Until the caller creates the
-file, another process can have it: then one overwrites the other's file, or, in a
-folder that all users share, writes where somebody's link points.
+`tempfile.mktemp()` returns an unused name, but does not create the file. Another process can create
+a file with that name first, and then the two processes overwrite each other's file. In a directory
+that all users can write, such as `/tmp`, another user can create a symlink with that name. The
+write then goes to the target of the symlink.
 
 Bad:
     import tempfile
@@ -23,15 +24,18 @@ Good:
             stream.write(text)
         return stream.name
 
-Silent when: never. `mkstemp`, `NamedTemporaryFile` and `mkdtemp` create what they
-name, and so does the `mktemp` of pytest's `tmp_path_factory`.
+The rule reports every call of `tempfile.mktemp()`, also in a script that runs in a single process.
+
+Not reported when:
+* the call creates what it names: `mkstemp()`, `NamedTemporaryFile()`, `mkdtemp()`, or `mktemp()` of
+  pytest's `tmp_path_factory`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, callee_of
 from fsrace_lint.rules.remedies import MKSTEMP, NAMING, OWN_FILE
 
 if TYPE_CHECKING:
@@ -54,18 +58,18 @@ RULE = Rule(
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find names of temporary files that are made up and not created."""
+    """Find calls that return the name of a temporary file without creating the file."""
     for named in project.accesses("name"):
         yield RULE.finding(
             named,
-            f"{named.callee} only makes up a name, and another process can create the file first",
+            f"{callee_of(named)} returns a name without creating the file",
             witness=Witness(
                 (
-                    WitnessStep(0, f"{named.callee}()", "a name that is free"),
-                    WitnessStep(1, "creates a file or a link of that name"),
-                    WitnessStep(0, "opens that name to write", "it is what process 1 made"),
+                    WitnessStep(0, f"{named.callee}()", "an unused name"),
+                    WitnessStep(1, "creates a file or link with that name"),
+                    WitnessStep(0, "opens that name for writing", "the file of process 1"),
                 ),
-                "process 0 writes into what belongs to process 1",
+                "another process can create the file first and own it",
             ),
             fix=(OWN_FILE if project.is_opened_at_once(named) else MKSTEMP).at(named),
         )

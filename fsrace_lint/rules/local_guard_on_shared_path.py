@@ -1,8 +1,8 @@
-"""One process of every node writes a path that the nodes share.
+"""Local-rank check guards a path shared by all nodes.
 
-The local rank counts the processes of one node, so that each node has a process with
-local rank 0, and one of each name made of it. On several nodes they write, rename or
-delete the same path at once: a checkpoint holds a mixture, the second rename fails.
+Local ranks repeat on every node, so each node has a local rank 0. Processes of different nodes
+write, rename, or delete the same path at once. A checkpoint holds a mixture, or the second rename
+fails with `FileNotFoundError`. A test on one node does not show it.
 
 Bad:
     import os
@@ -24,20 +24,28 @@ Good:
         if int(os.environ["RANK"]) == 0:
             torch.save(model.state_dict(), f"{output_dir}/model.pt")
 
-Silent when: each node has the path for itself, as below `/tmp`, under `local-paths` or with
-`filesystem = "local"`; the path holds the number or name of the node; losing the race is handled; a lock
-is held; a test wants it on each node (`save_on_each_node`, `node_rank`), or a framework calls it so
-(`prepare_data`). By default checkpoints, logs and results are reported, and what `shared-paths` or
-`filesystem = "shared"` says is shared; in the strict profile caches and data, which each node may have,
-what is appended or replaced, what a setting may also leave to one of all nodes, and what is written by a
-rank that counts once a filesystem.
+Not reported when:
+* each node has its own copy of the path: below `/tmp`, in `local-paths`, or with
+  `filesystem = "local"`;
+* the path contains the node rank or the host name;
+* the code accepts or handles the failure on the slower node;
+* a lock is held;
+* a condition asks for one write per node (`save_on_each_node`, `node_rank`), or a framework calls
+  the code once per node (`prepare_data()`);
+* with the default profile: the name of the path does not suggest a checkpoint, log, or result, and
+  neither `shared-paths` nor `filesystem = "shared"` makes it shared (each node may have its own
+  caches and data);
+* with the default profile: the file is appended to or replaced atomically;
+* with the default profile: a setting can change the check to the global rank;
+* with the default profile: the check uses a rank per filesystem (`FS_LOCAL_RANK`), and the
+  operation is a plain write.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.rules.base import STORAGE, Promise, Rule, Witness, WitnessStep, done_at
+from fsrace_lint.rules.base import STORAGE, Promise, Rule, Witness, WitnessStep, code, done_at
 from fsrace_lint.rules.remedies import GLOBAL_GUARD
 
 if TYPE_CHECKING:
@@ -59,9 +67,9 @@ RULE = Rule(
 )
 
 _WHO: Final = {
-    "test": "the first process of every node",
-    "path": "the process with this local rank of every node",
-    "filesystem": "the first process of every node, unless a filesystem rank is set,",
+    "test": "local rank 0 of every node",
+    "path": "one local rank of every node",
+    "filesystem": "local rank 0 of every node (unless a filesystem rank is set)",
 }
 _HARM: Final = {
     "mkdir": ("creates", "FileExistsError", "FileExistsError"),
@@ -75,7 +83,7 @@ _HARM: Final = {
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find what the first process of each node does to a path that may be the same on all nodes."""
+    """Find operations of one process per node on a path that the nodes may share."""
     seen = set()
     for claim in sorted(project.per_node(), key=lambda claim: claim.access.operation.appends):
         access = claim.access
@@ -96,7 +104,7 @@ def check(project: Project) -> Iterator[Finding]:
         )
         yield RULE.finding(
             access,
-            f"{_WHO[claim.by]} {verb} {access.path_source}, which the nodes {may}share",
+            f"{_WHO[claim.by]} {verb} {code(access.path_source)}, which the nodes {may}share",
             witness=_witness(claim, second, error),
             related=done_at(access),
             strict=bearable or not (claim.is_known_shared or claim.is_plain),
@@ -104,7 +112,7 @@ def check(project: Project) -> Iterator[Finding]:
 
 
 def _witness(claim: PerNodeAccess, second: str, error: str) -> Witness:
-    access, who = claim.access, "has this local rank on" if claim.by == "path" else "is the first process of"
+    access, who = claim.access, "has this local rank on" if claim.by == "path" else "is local rank 0 of"
     return Witness(
         (
             WitnessStep(0, f"{who} node 0"),
@@ -112,7 +120,5 @@ def _witness(claim: PerNodeAccess, second: str, error: str) -> Witness:
             WitnessStep(0, access.display, "done" if error else "truncates the file and writes"),
             WitnessStep(1, access.display, second),
         ),
-        f"process 1 dies with {error}"
-        if error
-        else f"{access.path_source} holds half of what process 0 wrote",
+        f"the slower node fails with {code(error)}" if error else "the file can end up truncated or mixed",
     )

@@ -1,8 +1,8 @@
-"""The file of a lock is deleted.
+"""Lock file deleted.
 
-The kernel locks a file, not its name. Who has opened the file before it is
-deleted still locks the old one, while the next process creates a new file of that
-name and locks that: both hold the lock. An empty file that stays costs nothing.
+The kernel locks a file, not its name. A process that opened the file before the deletion still
+locks the old file. The next process creates a new file with the same name and locks that one, so
+both hold the lock. An empty lock file that remains costs nothing.
 
 Bad:
     import os
@@ -25,17 +25,18 @@ Good:
         with FileLock(lock, timeout=600):
             model.export(path)
 
-Silent when: the lock is held while the file is there, and deleting it is how its
-owner releases it; the code compares the locked file with the one of that name
-(`st_ino`, `samestat`); one process of the job or of each node deletes it; the path
-belongs to one process.
+Not reported when:
+* the lock is held as long as the file exists, and its owner deletes the file to release it;
+* the code compares the locked file with the file of that name (`st_ino`, `samestat()`);
+* only one process per job, or one per node, deletes the file;
+* the path is private to the process.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Promise, Related, Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Promise, Related, Rule, Witness, WitnessStep, code
 from fsrace_lint.rules.remedies import DROP_UNLINK
 
 if TYPE_CHECKING:
@@ -58,13 +59,13 @@ RULE = Rule(
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find deletes of files that processes lock."""
+    """Find deletions of files that processes lock."""
     for lock, delete in project.deleted_locks():
         if not (delete.is_shared and delete.runs_several) or delete.is_serialized:
             continue
         yield RULE.finding(
             delete,
-            f"a process deletes the lock file {delete.path_source} while another may hold it",
+            f"lock file {code(delete.path_source)} is deleted while another process may hold the lock",
             witness=Witness(
                 (
                     WitnessStep(0, "releases the lock"),
@@ -72,7 +73,7 @@ def check(project: Project) -> Iterator[Finding]:
                     WitnessStep(0, delete.display, "deletes the file that process 1 has locked"),
                     WitnessStep(0, lock.access.source, "creates a new file and locks that"),
                 ),
-                "process 0 and process 1 both hold the lock",
+                "two processes hold the lock at the same time",
             ),
             related=[Related(lock.access.place, "locked here")],
         )

@@ -1,9 +1,8 @@
-"""Each process locks a file of its own.
+"""Lock file name differs between processes.
 
-The name of the lock holds its process id, its rank, a random or an unstable
-number: something that differs from process to process. All of them get their lock at
-once, and none keeps another out. `hash()` of text is such a number: each
-interpreter salts it anew.
+The name of the lock file contains the process ID, the rank, or a random or unstable number. Every
+process acquires a lock of its own at once, and none of them excludes another. `hash()` of a string
+is such a number, because each interpreter salts it differently.
 
 Bad:
     import os
@@ -27,16 +26,17 @@ Good:
         with FileLock(f"/tmp/{digest}.lock", timeout=60):
             os.makedirs(path, exist_ok=True)
 
-Silent when: what is done under the lock is done to the process's own files too;
-the name holds only the local rank or the node. Where nothing is known to
-be done under the lock, only the strict profile reports it.
+Not reported when:
+* the files that the locked code accesses are private to the process too;
+* the name contains only the local rank or the node;
+* nothing is known to run while the lock is held, unless you pass `--profile strict`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Promise, Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Promise, Rule, Witness, WitnessStep, code
 from fsrace_lint.rules.remedies import ONE_LOCK_NAME
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ RULE = Rule(
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find locks whose names differ from process to process, though what they guard is shared."""
+    """Find locks whose names differ between processes, although they protect shared files."""
     for lock in project.locks():
         if not lock.is_private:
             continue
@@ -69,8 +69,8 @@ def check(project: Project) -> Iterator[Finding]:
             continue
         yield RULE.finding(
             lock.access,
-            f"the lock {lock.access.path_source} keeps no process out, because each has another name for it",
-            witness=_witness(lock, shared[0].display if shared else "does what the lock is for"),
+            f"lock file {code(lock.access.path_source)} differs between processes, so it excludes no process",
+            witness=_witness(lock, shared[0].display if shared else "runs the locked code"),
             strict=not shared,
         )
 
@@ -78,10 +78,10 @@ def check(project: Project) -> Iterator[Finding]:
 def _witness(lock: Lock, operation: str) -> Witness:
     return Witness(
         (
-            WitnessStep(0, lock.access.source, "locks a file of its own"),
+            WitnessStep(0, lock.access.source, "locks its own file"),
             WitnessStep(1, lock.access.source, "locks another file"),
             WitnessStep(0, operation),
             WitnessStep(1, operation),
         ),
-        "both hold a lock and do it at once",
+        "multiple processes run the locked code at the same time",
     )

@@ -1,10 +1,9 @@
-"""A lock is waited for without a limit.
+"""Lock acquired without a timeout.
 
-When the process that holds it hangs or cannot be reached, all others wait for
-ever, and a job that should have failed in a minute burns its whole time slot. A
-lock that is held while its file is there outlives a process that was killed. A
-kernel's lock goes with its process, but its calls can hang on a network
-filesystem.
+If the process that holds the lock hangs or cannot be reached, all other processes wait forever. A
+job that should fail within a minute uses its whole time slot. If the existence of a file is the
+lock, the lock remains after its holder is killed. The kernel releases `flock()` and `fcntl()` locks
+when a process ends, but these calls can hang on a network filesystem.
 
 Bad:
     from filelock import FileLock
@@ -24,16 +23,18 @@ Good:
             with open(path, "a") as stream:
                 stream.write(text)
 
-Silent when: the lock has a timeout, or is tried without waiting; its object is
-acquired with a timeout; the library limits the wait by itself; one process of
-the job takes it. Only the strict profile reports this.
+Not reported when:
+* a timeout is passed when the lock is created or acquired, or the lock is acquired without waiting;
+* the library limits the wait by itself;
+* only one process of the job acquires the lock;
+* the profile is the default one, because only `--profile strict` enables this rule.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Promise, Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Promise, Rule, Witness, WitnessStep, code
 from fsrace_lint.rules.remedies import TIMEOUT
 
 if TYPE_CHECKING:
@@ -53,20 +54,20 @@ RULE = Rule(
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find locks that a process can wait for without end."""
+    """Find locks that a process can wait for without a limit."""
     for lock in project.locks():
         if not (lock.waits and lock.access.runs_several and lock.access.is_shared):
             continue
-        left = "is killed and leaves its file" if lock.is_marker else "hangs"
+        left = "is killed and leaves the lock file" if lock.is_marker else "hangs"
         yield RULE.finding(
             lock.access,
-            f"a process waits for the lock {lock.named} for ever if the one that holds it {left}",
+            f"lock {code(lock.named)} is acquired without a timeout",
             witness=Witness(
                 (
                     WitnessStep(0, lock.access.source, "gets the lock"),
                     WitnessStep(0, left),
                     WitnessStep(1, lock.access.source, "waits"),
                 ),
-                "process 1 and all others wait for ever",
+                f"if the holder {left}, all other processes wait forever",
             ),
         )

@@ -1,10 +1,10 @@
-"""Every process creates this shared directory, with exist_ok=True.
+"""`makedirs(exist_ok=True)` on every rank can fail on NFS.
 
-`exist_ok=True` is carried out as: try to create it, and where that fails, ask
-whether a directory is there. On a network filesystem the answer of the server is
-kept for some seconds by each node. A process that was told a moment ago that
-nothing is there gets the old answer again: FileExistsError from a call that
-promises none. The more processes do it at once, the more often that happens.
+`os.makedirs(exist_ok=True)` first tries to create the directory. If that fails, it checks whether
+the path is a directory. On NFS, each node caches the answers of the server for a few seconds. A
+node that recently saw no directory can get this stale answer again, so the call raises
+`FileExistsError` in spite of `exist_ok=True`. The more ranks call it at once, the more often it
+fails. A local disk never shows it.
 
 Bad:
     import os
@@ -28,17 +28,30 @@ Good:
             os.makedirs(out, exist_ok=True)
         dist.barrier()
 
-Silent when: one process of the job, of each node or of each group runs it;
-FileExistsError is handled; a lock is held; the path belongs to one process, or lies on the node's
-own disk; the same directory is made or removed before it in the same function; nothing
-in the file shows that there are several processes. The default profile never reports it.
+Not reported when:
+* only one process per job, per node, or per process group runs the call;
+* `FileExistsError` is caught or suppressed;
+* a lock is held;
+* the path is private to the process, or on a local disk of the node;
+* the same function creates or deletes the same directory before the call;
+* nothing in the file shows that multiple processes run it;
+* the profile is the default one, because only `--profile strict` enables this rule.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import STORAGE, Evidence, Promise, Rule, Severity, Witness, WitnessStep
+from fsrace_lint.rules.base import (
+    STORAGE,
+    Evidence,
+    Promise,
+    Rule,
+    Severity,
+    Witness,
+    WitnessStep,
+    destination,
+)
 from fsrace_lint.rules.remedies import ENSURE_DIR
 
 if TYPE_CHECKING:
@@ -64,23 +77,21 @@ RULE = Rule(
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find directories that every process creates where it accepts that another one did."""
+    """Find shared directories that every process creates with `exist_ok=True`."""
     remade = {mkdir for _, mkdir in project.pairs({"delete"}, {"mkdir"})}
     for mkdir in project.accesses("mkdir"):
         if mkdir not in remade and _is_hazard(project, mkdir):
             yield RULE.finding(
                 mkdir,
-                f"every process creates {mkdir.destination}: exist_ok=True can fail on a network filesystem",
+                f"every process creates {destination(mkdir)}, and `exist_ok=True` can fail on NFS",
                 witness=Witness(
                     (
-                        WitnessStep(
-                            1, f"looks for {mkdir.destination}", "not there, which its node remembers"
-                        ),
+                        WitnessStep(1, f"looks for {destination(mkdir)}", "missing (cached by its node)"),
                         WitnessStep(0, mkdir.display, "done"),
-                        WitnessStep(1, mkdir.display, "is told that something is there"),
-                        WitnessStep(1, "asks whether it is a directory", "no, as its node remembers"),
+                        WitnessStep(1, mkdir.display, "already exists"),
+                        WitnessStep(1, "asks whether it is a directory", "no (cached by its node)"),
                     ),
-                    "process 1 dies with FileExistsError",
+                    "the slower process fails with `FileExistsError`",
                 ),
             )
 

@@ -1,9 +1,8 @@
-"""One rank makes or deletes a path and others use it, with nothing in between.
+"""Missing barrier between a write on one rank and a read on the others.
 
-A rank test lets one process do the work; it does not make the others wait. A
-fast rank opens the file before it is there, or while it is half written, and a
-slow rank still reads what is already deleted. On one node with a warm cache
-the order is right by luck.
+A rank check lets one rank do the work, but the other ranks do not wait for it. A fast rank fails
+with `FileNotFoundError`, or reads a partial file. If rank 0 deletes a file, a slow rank might
+still need it. On one node with a warm cache, the write usually ends before the read begins.
 
 Bad:
     import numpy as np
@@ -26,24 +25,32 @@ Good:
         dist.barrier()
         return np.load(path)
 
-It also reports one rank that reads what all ranks have written, that deletes what
-the others still use, that clears a folder into which they write, or that makes what
-they take for another run's where they find it. Functions that are called count with
-what they do.
+The rule also reports code in which one rank
 
-Silent when: a barrier, a broadcast, a gather or a save of all ranks lies on the way
-between, also where a setting or `is_initialized()` decides over it; the two-sided
-form has `if rank != 0: barrier()` before and `if rank == 0: barrier()` behind; the
-context lets the main process in first; the user of the path is guarded likewise,
-holds the same lock, or handles that nothing is there. A barrier behind a test of
-the filesystem does not count: ranks can disagree about it.
+* reads files that all ranks write;
+* deletes files that other ranks still use;
+* clears a directory that other ranks write to;
+* creates a file before the others check that it is missing. They take it for a leftover, and fail.
+
+The operations can be in called functions. A barrier that depends on a filesystem check does not
+count, because ranks can get different answers.
+
+Not reported when:
+* a barrier, broadcast, gather, or collective save is called between the two operations, even if a
+  setting or `is_initialized()` decides whether it runs;
+* the barrier is two-sided: `if rank != 0: barrier()` before the work, `if rank == 0: barrier()`
+  after it;
+* a context manager lets the main process go first (`main_process_first()`);
+* the code that uses the path is under the same rank check;
+* a lock is held for both operations;
+* the code that uses the path handles `FileNotFoundError`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.rules.base import Promise, Related, Rule, Witness, WitnessStep, happens, one_per_call
+from fsrace_lint.rules.base import Promise, Related, Rule, Witness, WitnessStep, code, happens, one_per_call
 from fsrace_lint.rules.remedies import ORDERING, for_barrier
 
 if TYPE_CHECKING:
@@ -63,38 +70,38 @@ RULE = Rule(
 
 _SAID: Final = {
     "write-read": (
-        "one rank makes {path} and the others use it",
-        "process 1 finds nothing there, or half of it",
+        "one rank creates {path} and other ranks use it",
+        "the other ranks can find the path missing or partial",
     ),
     "delete-use": (
-        "one rank deletes {path} and the others go on there",
-        "what process 1 has made is deleted",
+        "one rank deletes {path} and other ranks create files there",
+        "files that the other ranks have created are deleted",
     ),
     "use-delete": (
-        "one rank deletes {path} while the others may still use it",
-        "it is deleted under process 1",
+        "one rank deletes {path} while other ranks may still use it",
+        "the other ranks can find the path deleted",
     ),
     "write-gather": (
-        "one rank reads {path} while others may still write there",
-        "process 1 has not written yet",
+        "one rank reads {path} while other ranks may still write there",
+        "that rank misses what slower ranks have not written yet",
     ),
     "make-delete": (
-        "one rank makes {path} while the others may still delete it",
-        "process 1 deletes it",
+        "one rank creates {path} while other ranks may still delete it",
+        "a slower rank deletes the path",
     ),
     "make-refuse": (
-        "one rank makes {path} while the others may still look, and refuse what they find",
-        "process 1 takes it for that of another run and dies",
+        "one rank creates {path} while other ranks may still check for it and refuse it",
+        "a slower rank takes it for that of another run and fails",
     ),
     "check-make": (
-        "one rank may still look for {path}, and refuses what the others make",
-        "process 0 takes it for that of another run and dies",
+        "one rank checks for {path} and refuses it, while other ranks may create it",
+        "the slower rank takes it for that of another run and fails",
     ),
 }
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find acts of one rank and of others on one path that nothing orders; one act is one finding."""
+    """Find unordered operations of one rank and of other ranks on one path; each is reported once."""
     yield from one_per_call(_all(project))
 
 
@@ -104,15 +111,15 @@ def _all(project: Project) -> Iterator[Finding]:
         late, early = (0, 1) if pair.alone is pair.before else (1, 0)
         yield RULE.finding(
             pair.alone,
-            f"{said.format(path=pair.path)}, with no barrier in between",
+            f"{said.format(path=code(pair.path))}, with no barrier in between",
             witness=Witness(
                 (
-                    WitnessStep(early, pair.after.display, "early"),
-                    WitnessStep(late, pair.before.display, "late"),
+                    WitnessStep(early, pair.after.display, "runs too early"),
+                    WitnessStep(late, pair.before.display, "runs too late"),
                 ),
                 harm,
             ),
-            related=[Related(happens(pair.shared), "by others, not ordered with this")],
+            related=[Related(happens(pair.shared), "used by other ranks here")],
             fix=for_barrier(pair),
             strict=not pair.certain,
         )

@@ -1,8 +1,7 @@
-"""Every process creates this directory, and all but the first fail.
+"""Directory created on every rank without `exist_ok=True`.
 
-Nothing decides which process may create it, and nothing accepts that another
-one already did: with more than one process, all but the first die with
-FileExistsError.
+Every process runs the call, but only the first one can create the directory. All other processes
+fail with `FileExistsError`. A run with one process never shows the error.
 
 Bad:
     import os
@@ -24,21 +23,26 @@ Good:
         dist.init_process_group("gloo")
         os.makedirs(out + "/samples", exist_ok=True)
 
-Fix: `exist-ok` (unsafe) passes `exist_ok=True`, or `dirs_exist_ok=True` to
-`shutil.copytree`. Read it before you take it: where the failure is the point,
-as in claiming a run directory, it would be wrong.
+Fix: `exist-ok` (unsafe) passes `exist_ok=True`, or `dirs_exist_ok=True` to `shutil.copytree()`.
+Review it before you apply it. It is wrong where the failure is intentional, for example where a job
+claims a run directory.
 
-Silent when: the failure is accepted or FileExistsError is named in a handler,
-which says that the exclusive result is wanted; one process of the job runs it;
-a lock is held; the path belongs to one process. Where it is not evident that
-several processes run it, only the strict profile reports it.
+Not reported when:
+* the call passes `exist_ok=True` or `dirs_exist_ok=True`;
+* `FileExistsError`, `OSError`, or `Exception` is caught or suppressed, because the code then expects
+  that only one process creates the directory;
+* an existence check of the path comes first (see FSR101 and FSR102);
+* only one process per job, or one per node, runs the call;
+* a lock is held;
+* the path is private to the process;
+* with the default profile: perhaps only one process runs the call, or one per process group does.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, code
 from fsrace_lint.rules.remedies import EXIST_OK
 
 if TYPE_CHECKING:
@@ -57,7 +61,7 @@ RULE = Rule(
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find directories that every process creates, with no test and no tolerance."""
+    """Find directories that every process creates without a check and without `exist_ok=True`."""
     for mkdir in project.accesses("mkdir"):
         if (
             not mkdir.is_contended
@@ -67,10 +71,10 @@ def check(project: Project) -> Iterator[Finding]:
             continue
         yield RULE.finding(
             mkdir,
-            f"every process creates {mkdir.path_source}, and all but the first fail",
+            f"every process creates directory {code(mkdir.path_source)} without `exist_ok=True`",
             witness=Witness(
                 (WitnessStep(0, mkdir.display, "done"), WitnessStep(1, mkdir.display, "FileExistsError")),
-                "process 1 dies with FileExistsError",
+                "all but the first process fail with `FileExistsError`",
             ),
             strict=mkdir.is_one_of_group,
         )

@@ -1,7 +1,8 @@
-"""A file that is read back is overwritten in place.
+"""State file overwritten in place instead of atomically.
 
-A process that is killed before it is filled again leaves half of it under the name that the next run
-reads; who reads it meanwhile finds half too. A link that is deleted to be made anew is missing.
+The call truncates the file and then writes it. If the process is killed in between, the next run
+reads a partial file. A concurrent reader can see the partial file too. Similarly, a link that is
+deleted and recreated is missing for a moment. Tests rarely kill a process during a write.
 
 Bad:
     import torch
@@ -24,10 +25,19 @@ Good:
             torch.save(state, "checkpoints/latest.pt.tmp")
             os.replace("checkpoints/latest.pt.tmp", "checkpoints/latest.pt")
 
-Silent when: it is renamed afterwards, or its name says that it is temporary; it is appended to. By default
-names are reported that point to where to go on (`latest`) or hold a state (`status`), no step or hash, and
-what a test, under the same lock if any, takes for whole in evidently several processes (where all write,
-FSR102 tells it); in the strict profile also checkpoints, indexes, and scripts of one process.
+The rule reports a file whose name suggests a pointer (`latest`) or a state file (`status`) and
+contains no step or hash. It also reports a file that an existence check accepts as complete, if
+multiple processes clearly run the code. (If all of them write the file, FSR102 reports that.)
+
+Not reported when:
+* the file is renamed afterwards, or its name says that it is temporary;
+* the call only appends to the file;
+* all processes clearly write the file (FSR201 reports that);
+* the branch for an existing path raises;
+* a lock is held for the write (still reported if an existence check of the file holds the same
+  lock; with `--profile strict`, also if the check holds no lock);
+* the script runs in a single process, unless you pass `--profile strict`;
+* the file is a checkpoint or an index with another name, unless you pass `--profile strict`.
 """
 
 from __future__ import annotations
@@ -35,7 +45,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, done_at, related
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, code, done_at, related
 from fsrace_lint.rules.remedies import ATOMIC_WRITE, REPLACE_AT_ONCE
 
 if TYPE_CHECKING:
@@ -57,7 +67,7 @@ RULE = Rule(
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find files that are overwritten in place and read back, and paths that are taken away and made anew."""
+    """Find state files that are overwritten in place, and paths that are deleted and recreated."""
     for _, group in itertools.groupby(project.written_in_place(), key=lambda write: write.call_site):
         torn = [project.shown_by_one(write) for write in group if _is_trusted(project, write)]
         if torn:
@@ -67,7 +77,7 @@ def check(project: Project) -> Iterator[Finding]:
 
 
 def _is_trusted(project: Project, write: Access) -> bool:
-    """Tell whether a reader takes it for whole, by its name or as it is there; not what all write at once."""
+    """Return whether readers expect a complete file, because of its name or because it exists."""
     if write.op == "write" and (project.is_surely_raced(write) or project.is_lock_file(write)):
         return False
     name, skipped = project.name_of(write), project.probe_of_itself(write)
@@ -84,12 +94,12 @@ def _is_strict(project: Project, write: Access) -> bool:
 
 
 def _overwritten(project: Project, write: Access) -> Finding:
-    read = WitnessStep(1, f"reads {write.path_source}", "nothing, or half of it")
-    steps = WitnessStep(0, write.display, "empties the file"), read, WitnessStep(0, "is killed")
+    read = WitnessStep(1, f"reads {code(write.path_source)}", "empty or partial")
+    steps = WitnessStep(0, write.display, "truncates the file"), read, WitnessStep(0, "is killed")
     return RULE.finding(
         write,
-        f"{write.path_source} is overwritten in place, and a crash or a reader meanwhile finds half of it",
-        witness=Witness(steps, f"{write.path_source} is half written, and what it held before is lost"),
+        f"state file {code(write.path_source)} is overwritten in place",
+        witness=Witness(steps, "a crash leaves a partial file, and a concurrent reader can see it"),
         related=done_at(write),
         fix=ATOMIC_WRITE.at(write),
         strict=_is_strict(project, write),
@@ -99,17 +109,14 @@ def _overwritten(project: Project, write: Access) -> Finding:
 def _made_anew(project: Project, gone: Access, made: Access) -> Finding:
     steps = (
         WitnessStep(0, gone.display, "done"),
-        WitnessStep(1, f"reads {gone.path_source}", "nothing"),
+        WitnessStep(1, f"reads {code(gone.path_source)}", "nothing"),
         WitnessStep(0, made.display),
     )
     return RULE.finding(
         gone,
-        f"{gone.path_source} is taken away before it is made anew, "
-        "and a crash or a reader in between finds none",
-        witness=Witness(
-            steps, f"process 1 finds no {gone.path_source}; after a crash in between, nobody does"
-        ),
-        related=[related(made, "made anew here")],
+        f"{code(gone.path_source)} is deleted before it is recreated",
+        witness=Witness(steps, "a crash leaves nothing, and a concurrent reader can find nothing"),
+        related=[related(made, "recreated here")],
         fix=REPLACE_AT_ONCE.at(gone),
         strict=not project.name_of(gone).is_read_back,
     )

@@ -1,9 +1,7 @@
-"""Processes wait for a path by looking for it again and again.
+"""Polling for a file instead of using a barrier.
 
-That something of this name is there does not say that it is whole, or that it is new. They go on with half
-a file, or with the one that an earlier run left. On a network filesystem the answer can be minutes old. If
-the process that makes it dies, those that wait do so for ever, or give up one by one, each by its own
-clock, and leave the others in the next collective. A barrier orders what a poll guesses.
+An existing file may be incomplete, left over from an earlier run, or hidden by a stale NFS answer.
+If the process that creates it fails, other ranks wait forever, or give up and miss a collective.
 
 Bad:
     import os
@@ -24,18 +22,31 @@ Good:
     def wait_for_index() -> None:
         dist.barrier()
 
-Silent when: each process waits for a path of its own; what is waited for is that a lock file goes away.
-Only the strict profile reports it where nothing shows that several processes run it, unless it waits for
-ever for a file whose name is written out, where one waits, where it takes ten minutes or more (as a
-collective does), or nobody knows how long, where they met before, so that only the view of a filesystem
-can lag, until a path is gone, and where a helper is handed the path, which somebody removes.
+Not reported when:
+* the path is private to the process, or the code waits until a lock file is deleted;
+* with the default profile: it is not clear that multiple processes run the loop (still reported if
+  it waits forever for a file whose name is written out);
+* with the default profile: only one process waits, or the code waits until a path is deleted;
+* with the default profile: the limit is ten minutes or more, as in a collective, or is not known;
+* with the default profile: the ranks synchronize before the wait, so only the filesystem can lag;
+* with the default profile: a helper gets the path, unless the caller creates and keeps the file.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.rules.base import Evidence, Promise, Related, Rule, Witness, WitnessStep, called, done_at
+from fsrace_lint.rules.base import (
+    Evidence,
+    Promise,
+    Related,
+    Rule,
+    Witness,
+    WitnessStep,
+    called,
+    code,
+    done_at,
+)
 from fsrace_lint.rules.remedies import WAIT_IN_BARRIER
 
 if TYPE_CHECKING:
@@ -49,17 +60,14 @@ RULE = Rule(
     code="FSR407",
     name="polling-for-path",
     remedies=(WAIT_IN_BARRIER,),
-    promises=(
-        Promise.NFS,
-        Promise.COLLECTIVE,
-    ),
+    promises=(Promise.NFS, Promise.COLLECTIVE),
     incidents=("OLMo",),
 )
 _LONG: Final = 600  # seconds, as torch.distributed waits in a collective of NCCL
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find loops and helpers that wait until a path is there."""
+    """Find loops and helpers that wait until a path exists, or until it is deleted."""
     for poll in project.polls():
         limit, until_gone = poll.limit, not poll.is_for_presence
         is_short = limit.seconds is not None and limit.seconds < _LONG
@@ -69,7 +77,7 @@ def check(project: Project) -> Iterator[Finding]:
         alone = poll.access.evidence is not Evidence.EVIDENT and (limit.is_set or not poll.is_named)
         yield RULE.finding(
             poll.access,
-            f"the processes wait for {poll.access.path_source} by looking again and again, and {_end(poll)}",
+            f"polling for {code(poll.access.path_source)}: {_end(poll)}",
             witness=_witness(poll, is_short=is_short),
             related=_seen(poll),
             strict=is_patient or alone or poll.is_for_one or until_gone or poll.is_handed,
@@ -78,35 +86,40 @@ def check(project: Project) -> Iterator[Finding]:
 
 def _seen(poll: Poll) -> tuple[Related, ...]:
     access, looked = poll.access, poll.looked
-    before = () if looked is None else (called(looked, "looks here before"),)
+    before = () if looked is None else (called(looked, "the file is checked here before"),)
     return (*done_at(access), *before)
 
 
 def _end(poll: Poll) -> str:
     seconds = poll.limit.seconds
     if not poll.is_for_presence or poll.is_left:
-        return "find what an earlier run has left" if poll.is_left else "go on when they find it gone"
-    return "take it as they find it" if seconds is None else f"each gives up by itself after {seconds:g} s"
+        return (
+            "a file left by an earlier run ends the wait"
+            if poll.is_left
+            else "a process can miss that it was gone"
+        )
+    return (
+        f"each process gives up on its own after {seconds:g} s"
+        if seconds
+        else "a file that exists may be incomplete"
+    )
 
 
 def _witness(poll: Poll, *, is_short: bool) -> Witness:
-    path, seconds = poll.access.path_source, poll.limit.seconds or 0
+    path, seconds = code(poll.access.path_source), poll.limit.seconds or 0
     late = (
-        WitnessStep(0, f"is slow to make {path}"),
-        WitnessStep(1, f"looks for {path}", f"nothing, and gives up after {seconds:g} s"),
-        WitnessStep(0, f"makes {path} and goes on to the next collective"),
+        WitnessStep(0, f"is slow to create {path}"),
+        WitnessStep(1, f"looks for {path}", f"missing; gives up after {seconds:g} s"),
+        WitnessStep(0, f"creates {path} and calls the next collective"),
     )
-    gone = (
-        WitnessStep(0, f"removes {path} and makes it again"),
-        WitnessStep(1, f"looks for {path}", "it is there"),
-    )
+    gone = (WitnessStep(0, f"deletes {path} and recreates it"), WitnessStep(1, f"looks for {path}", "exists"))
     early = (
-        WitnessStep(0, f"begins to make {path}"),
-        WitnessStep(1, f"looks for {path}", "it is there"),
-        WitnessStep(1, f"goes on and uses {path}"),
+        WitnessStep(0, f"begins to create {path}"),
+        WitnessStep(1, f"looks for {path}", "exists"),
+        WitnessStep(1, f"uses {path}"),
     )
     if not poll.is_for_presence:
-        return Witness(gone, f"process 1 never sees that {path} was gone")
+        return Witness(gone, f"a process never notices that {path} was gone")
     if is_short and not poll.is_left:
-        return Witness(late, "process 0 waits there for process 1, which has left")
-    return Witness(early, f"process 1 works with half of {path}, as it would with an old one")
+        return Witness(late, "the process that gave up is missing in the next collective")
+    return Witness(early, f"a process can use an incomplete or outdated {path}")

@@ -1,10 +1,9 @@
-"""A file is handed over before all of its content is in it.
+"""File renamed or unlocked before it is flushed.
 
-What a process writes to an open file waits in a buffer of its own until the
-file is flushed or closed. Whoever opens the file by its final name before that, or
-gets its lock, reads a file that is empty or cut off, or writes into the midst
-of what is still to come. The same holds for a checkpoint that is saved in the background, and for
-the file that names the latest one.
+Written data stays in a buffer of the process until the file is flushed or closed. If the process
+renames or unlocks the file before that, a reader finds it empty or truncated. The next process that
+acquires the lock can write first, so the two contents are mixed. A reader also sees an incomplete
+checkpoint if a background save is still running when a pointer file already names the checkpoint.
 
 Bad:
     import json
@@ -28,15 +27,18 @@ Good:
             json.dump(table, stream)
         os.replace(temporary, path)
 
-Silent when: the file is closed or flushed first, the save waited for; it is not
-buffered; what is renamed or unlocked is another file.
+Not reported when:
+* the file is flushed or closed before it is renamed or unlocked;
+* the code waits for the background save to complete;
+* the file is not buffered (`buffering=0`, or `os.open()`);
+* the renamed or unlocked file is not the file that is written.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Promise, Related, Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Evidence, Promise, Related, Rule, Witness, WitnessStep, code
 from fsrace_lint.rules.remedies import FLUSH_FIRST
 
 if TYPE_CHECKING:
@@ -59,20 +61,20 @@ RULE = Rule(
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find open files that are renamed or unlocked while a part of them is in a buffer."""
+    """Find files that are published or unlocked before their content, or their checkpoint, is complete."""
     for written, handed_over in project.unflushed():
-        does = "renames" if handed_over.op == "rename" else "unlocks"
+        done = "renamed" if handed_over.op == "rename" else "unlocked"
         yield RULE.finding(
             handed_over,
-            f"the process {does} {handed_over.path_source} while what it wrote is still in its buffer",
+            f"{code(handed_over.path_source)} is {done} before its buffered content is flushed",
             witness=Witness(
                 (
-                    WitnessStep(0, f"{written.callee}(...)", "the content is in a buffer of process 0"),
+                    WitnessStep(0, f"{written.callee}(...)", "the content is still in a buffer"),
                     WitnessStep(0, handed_over.source),
-                    WitnessStep(1, "reads the file", "finds it empty or cut off"),
-                    WitnessStep(0, "closes the file", "the content reaches it only now"),
+                    WitnessStep(1, "reads the file", "empty or truncated"),
+                    WitnessStep(0, "closes the file", "the content is written only now"),
                 ),
-                "process 1 works on half of a file",
+                "a reader can find the file empty or truncated",
             ),
             related=[Related(written.place, "written here, and not flushed")],
         )
@@ -84,14 +86,14 @@ def _pointing(save: Access, pointer: Access) -> Finding:
     named = pointer.path_source
     return RULE.finding(
         pointer,
-        f"the process writes {named} while the save that it names still goes on",
+        f"{code(named)} is written before the save that it points to has finished",
         witness=Witness(
             (
-                WitnessStep(0, f"{save.callee}(...)", "returns, and goes on in the background"),
-                WitnessStep(0, pointer.display, "says that it is there"),
-                WitnessStep(1, f"reads {named}, and then the checkpoint", "finds half of it"),
+                WitnessStep(0, f"{save.callee}(...)", "returns; the save continues in the background"),
+                WitnessStep(0, pointer.display, "points to the checkpoint"),
+                WitnessStep(1, f"reads {code(named)}, then the checkpoint", "incomplete"),
             ),
-            "process 1 loads a checkpoint that is not complete, as every process does after a crash",
+            "a reader, or a restart after a crash, loads an incomplete checkpoint",
         ),
-        related=[Related(save.place, "started here, and not waited for")],
+        related=[Related(save.place, "the save starts here, and nothing waits for it")],
     )

@@ -1,4 +1,4 @@
-"""What rules rest on: weaknesses, and what systems and libraries promise."""
+"""The references of rules: CWE entries, and guarantees of operating systems and libraries."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ CWES: Final[Mapping[int, str]] = {
     667: "Improper Locking",
     833: "Deadlock",
 }
-"""The weaknesses, as the Common Weakness Enumeration titles them."""
+"""The titles of CWE entries, by number."""
 
 
 class Promise(enum.Enum):
-    """What a system or a library promises, with its source; `RULE` names those that its hazard rests on."""
+    """A documented guarantee of an operating system or a library, with its source."""
 
-    MKDIR = "mkdir(2) makes the directory or fails with EEXIST, in one step"
-    EXCL = "open(2) with O_CREAT and O_EXCL makes the file or fails with EEXIST, in one step"
-    TRUNC = "open(2) with O_TRUNC empties the file at once, before anything is written or locked"
-    SYMLINK = "symlink(2) fails with EEXIST where the name is taken"
-    RENAME = "rename(2) puts the new file in the place of the old one in one step"
-    EXDEV = "rename(2) fails with EXDEV where the two paths are on different filesystems"
-    UNLINK = "unlink(2) fails with ENOENT where the file is gone"
-    OPEN = "unlink(2) takes a name away; the file stays for those who have it open"
-    FLOCK = "flock(2) locks an open file and not its name, and only keeps out those who lock too"
-    NFS = "nfs(5): a client may answer from the attributes and names that it remembers"
-    TMP = "hier(7): /tmp and the like belong to one machine"
-    COLLECTIVE = "torch.distributed: a collective returns when every process of the group has called it"
-    GROUP = "torch.distributed: there is no rank before init_process_group"
-    SLEEP = "nanosleep(2) waits for time to pass, and for no other process"
-    MKTEMP = "Python, tempfile.mktemp: another process can take the name first"
-    HASH = "Python, object.__hash__: the hash of a text differs from one interpreter to the next"
+    MKDIR = "mkdir(2) creates the directory or fails with `EEXIST`, atomically"
+    EXCL = "open(2) with `O_CREAT` and `O_EXCL` creates the file or fails with `EEXIST`, atomically"
+    TRUNC = "open(2) with `O_TRUNC` truncates the file at once, before the process writes or locks it"
+    SYMLINK = "symlink(2) fails with `EEXIST` if the name exists"
+    RENAME = "rename(2) replaces an existing file atomically"
+    EXDEV = "rename(2) fails with `EXDEV` if the two paths are on different filesystems"
+    UNLINK = "unlink(2) fails with `ENOENT` if the file does not exist"
+    OPEN = "unlink(2) removes the name; the file remains for processes that have it open"
+    FLOCK = "flock(2) locks an open file, not its name, and excludes only processes that also lock it"
+    NFS = "nfs(5): a client can answer from cached attributes and directory entries"
+    TMP = "hier(7): /tmp and similar directories belong to one machine"
+    COLLECTIVE = "torch.distributed: a collective completes only when every rank of the group calls it"
+    GROUP = "torch.distributed: a process has no rank before `init_process_group()`"
+    SLEEP = "nanosleep(2) waits for time to pass, not for another process"
+    MKTEMP = "Python, `tempfile.mktemp()`: another process can create a file with the returned name first"
+    HASH = "Python, `object.__hash__()`: the hash of a string differs between interpreter processes"
     CALL = "Python, calls: all arguments are evaluated before the call"
-    WITH = "Python, the with statement: a context manager does its work in __enter__ and __exit__"
-    BUFFER = "Python, io: what is written waits in a buffer until it is flushed or closed"
-    RMTREE = "Python, shutil.rmtree removes entry by entry, and others can come in between"
-    DOWNLOAD = "Python, urllib.request.urlretrieve writes to the final name as the data comes"
-    TAR = "Python, tarfile and zipfile write each member to its final name"
-    CLOCK = "clock_gettime(2) tells each process the time at which it asks"
+    WITH = "Python, with statement: a context manager does its work in `__enter__()` and `__exit__()`"
+    BUFFER = "Python, io: written data stays in a buffer until the file is flushed or closed"
+    RMTREE = "Python, `shutil.rmtree()` deletes the entries one at a time, not atomically"
+    DOWNLOAD = "Python, `urllib.request.urlretrieve()` writes to the final path during the download"
+    TAR = "Python, tarfile and zipfile write each extracted member to its final path"
+    CLOCK = "`clock_gettime(2)` returns the time of the call, so processes get different times"

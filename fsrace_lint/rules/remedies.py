@@ -1,4 +1,4 @@
-"""What can be done about findings: the fixes that rules offer, each by the recipe that makes it."""
+"""The fixes that rules offer, each with the recipe that applies it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 _WRITING: Final = re.compile(
     r"_?(save|dump|write|store|export|record|log|persist|plot|serialize)(?=_|$|[A-Z])"
 )
-"""How the name of a function begins that is there to write."""
+"""Matches the beginning of the name of a function whose purpose is to write."""
 
 SKETCH: Final = "sketch"
-"""The recipe of what is only told: there is none."""
+"""The recipe of a manual fix, which is never applied automatically."""
 
 
 HELPED: Final = frozenset(
@@ -38,14 +38,19 @@ HELPED: Final = frozenset(
         "rank-guard",
     }
 )
-"""The recipes that may call a helper, so that `helper-module` matters."""
+"""The recipes that can call a helper, and so depend on the `helper-module` setting."""
 
 
 class FixTemplate(msgspec.Struct, frozen=True, kw_only=True):
-    """A fix, but for its place.
+    """A fix without a place in the source.
 
-    `otherwise` is the recipe to try where the first refuses. With `where_done` the
-    call is changed that does it, where that stands in the same file as the one that is reported.
+    Attributes:
+        recipe: The recipe that applies the fix.
+        description: What the fix does, in the imperative.
+        applicability: Whether the fix is safe, unsafe, or manual.
+        otherwise: The recipe to try if the first one refuses.
+        where_done: Whether to change the call that runs the operation instead of the reported call, if
+            both are in the same file.
     """
 
     recipe: str
@@ -56,21 +61,18 @@ class FixTemplate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def told(self) -> str:
-        """The remedy as the page of a rule tells it."""
+        """The text of the fix on the page of a rule."""
         if self.applicability is Applicability.SKETCH:
-            return f"{self.description} (a sketch, which is shown and never made)"
+            return f"{self.description} (manual; never applied automatically)"
         names = " or ".join(f"`{name}`" for name in (self.recipe, self.otherwise) if name)
         return f"{names} ({self.applicability.value}): {self.description}"
 
     def at(self, place: AtCall, check: Span | None = None) -> Fix:
-        """Offer it for what is seen from a call.
+        """Return the fix for a call.
 
         Args:
-            place: What is seen from the call.
-            check: The test that the fix is about as well.
-
-        Returns:
-            The fix.
+            place: The reported call.
+            check: The existence check that the fix changes too.
         """
         call_site, path, api = place.call_site, "", ""
         if isinstance(place, Access):
@@ -87,87 +89,101 @@ def _sketch(description: str) -> FixTemplate:
 
 
 ATOMIC_WRITE: Final = FixTemplate(
-    recipe="atomic-write", description="write it beside and put it there in one step", where_done=True
+    recipe="atomic-write",
+    description="write to a temporary file in the same directory, then `os.replace()` it",
+    where_done=True,
 )
 EXCLUSIVE_OPEN: Final = FixTemplate(
     recipe="exclusive-open",
-    description="let the mode `x` create it once, as the handler expects",
+    description="open it with mode `x`, which fails if the file exists",
 )
 PUBLISH_SYMLINK: Final = FixTemplate(
-    recipe="publish-symlink", description="put the link there in one step", where_done=True
+    recipe="publish-symlink",
+    description="create the link under a temporary name, then `os.replace()` it",
+    where_done=True,
 )
 LINK_AND_REPLACE: Final = FixTemplate(
     recipe="link-and-replace",
-    description="make the link under another name and rename it",
+    description="create the link under a temporary name, then `os.replace()` it",
     applicability=Applicability.SAFE,
 )
-EXIST_OK: Final = FixTemplate(recipe="exist-ok", description="accept a directory that is there already")
+EXIST_OK: Final = FixTemplate(recipe="exist-ok", description="pass `exist_ok=True`")
 ENSURE_DIR: Final = FixTemplate(
-    recipe="ensure-dir", description="make it with a helper that looks again", where_done=True
+    recipe="ensure-dir",
+    description="use `fsrace_lint.safe.ensure_dir()`, which retries on stale NFS answers",
+    where_done=True,
 )
 RANK_GUARD: Final = FixTemplate(
     recipe="rank-guard",
-    description="let rank 0 alone do it, and the others wait where they use it",
+    description="write on rank 0 only, with a barrier if other ranks read the file",
     otherwise="guard-and-barrier",
 )
 GUARD_WHERE_DONE: Final = msgspec.structs.replace(RANK_GUARD, where_done=True)
 GUARD_AND_BARRIER: Final = FixTemplate(
-    recipe="guard-and-barrier", description="let rank 0 alone do it, and the others wait"
+    recipe="guard-and-barrier", description="run it on rank 0 only, with a barrier after it"
 )
-MISSING_OK: Final = FixTemplate(recipe="missing-ok", description="accept that it is gone already")
+MISSING_OK: Final = FixTemplate(
+    recipe="missing-ok", description="pass `missing_ok=True`, or suppress `FileNotFoundError`"
+)
 STAGE_BESIDE: Final = FixTemplate(
-    recipe="stage-beside", description="make the temporary file or folder beside the target"
+    recipe="stage-beside", description="create the temporary file in the directory of the target"
 )
-MKSTEMP: Final = FixTemplate(recipe="mkstemp", description="let `mkstemp` make a file of its own")
+MKSTEMP: Final = FixTemplate(recipe="mkstemp", description="create the file with `tempfile.mkstemp()`")
 OWN_FILE: Final = FixTemplate(
     recipe="mkstemp",
-    description="let `NamedTemporaryFile` make and open it in one",
+    description="create and open the file with `tempfile.NamedTemporaryFile()`",
 )
 EXTRACT_ONCE: Final = FixTemplate(
     recipe="extract-once",
-    description="unpack beside, and rename the whole tree",
+    description="extract into a temporary directory next to the target, then rename it",
     otherwise="guard-and-barrier",
     where_done=True,
 )
 DOWNLOAD_ONCE: Final = FixTemplate(
     recipe="download-once",
-    description="download beside, and rename the whole file",
+    description="download to a temporary file in the same directory, then `os.replace()` it",
     otherwise="guard-and-barrier",
     where_done=True,
 )
-BARRIER: Final = FixTemplate(recipe="barrier", description="let all wait behind it")
-BARRIER_BEFORE: Final = FixTemplate(recipe="barrier-before", description="let all wait before it")
+BARRIER: Final = FixTemplate(recipe="barrier", description="add a barrier after the guarded code")
+BARRIER_BEFORE: Final = FixTemplate(
+    recipe="barrier-before", description="add a barrier before the guarded code"
+)
 PASS_THE_FUNCTION: Final = FixTemplate(
-    recipe="pass-the-function", description="hand over the function, not its result"
+    recipe="pass-the-function", description="pass the function, not its result"
 )
 ENTER_THE_CONTEXT: Final = FixTemplate(
-    recipe="enter-the-context", description="enter the context around the statement below"
+    recipe="enter-the-context", description="enter the context manager with `with`"
 )
-FILELOCK: Final = FixTemplate(recipe="filelock", description="hold a lock of the system in its place")
-DROP_UNLINK: Final = FixTemplate(recipe="drop-unlink", description="leave the lock file where it is")
-TIMEOUT: Final = FixTemplate(recipe="timeout", description="give up after ten minutes")
-CHECK_IN_LOCK: Final = FixTemplate(recipe="move-check-into-lock", description="ask once the lock is held")
+FILELOCK: Final = FixTemplate(recipe="filelock", description="replace the lock file with `filelock.FileLock`")
+DROP_UNLINK: Final = FixTemplate(recipe="drop-unlink", description="do not delete the lock file")
+TIMEOUT: Final = FixTemplate(recipe="timeout", description="pass `timeout=600`")
+CHECK_IN_LOCK: Final = FixTemplate(
+    recipe="move-check-into-lock", description="move the check inside the lock"
+)
 
-READ_AND_HANDLE: Final = _sketch("read it without asking, and handle FileNotFoundError")
-RESET_ON_FIRST: Final = _sketch("let rank 0 reset it, with a barrier before and one behind")
-AGREE_ON_NAME: Final = _sketch("make the name on rank 0 and broadcast it")
-FLUSH_FIRST: Final = _sketch("flush and close the data before it is named or unlocked")
-ALL_CALL_IT: Final = _sketch("let every rank come to the collective, and guard what only one is to do")
-DECIDE_ON_MAIN: Final = _sketch("decide on rank 0 and broadcast the answer")
-GUARD_LATER: Final = _sketch("test the rank after the process group is there, or ask the environment")
-GLOBAL_GUARD: Final = _sketch("let rank 0 of the job do it, or one process of each filesystem")
-LOCAL_GUARD: Final = _sketch("let the first process of each node do it, or share the path")
-WAIT_IN_BARRIER: Final = _sketch("let all wait in a barrier; between jobs use `wait_for_path`")
-WAIT_BETWEEN: Final = _sketch("put a barrier, which all ranks reach, between the two")
-BARRIER_FOR_SLEEP: Final = _sketch("put a barrier in the place of the sleep")
-ONE_LOCK_NAME: Final = _sketch("give the lock a name that is the same in all processes")
-LOCK_THEN_TRUNCATE: Final = _sketch('open it with "a" or "r+", lock it, then truncate it')
-DELETE_AFTER_ALL: Final = _sketch("wait in a barrier until all have read it, then let rank 0 alone delete it")
-WRITE_ON_FIRST: Final = _sketch("let rank 0 alone write it, where it is written")
-REPLACE_AT_ONCE: Final = _sketch(
-    "make the new one beside it and rename it there, and take nothing away before"
+READ_AND_HANDLE: Final = _sketch("read it without a check, and handle `FileNotFoundError`")
+RESET_ON_FIRST: Final = _sketch("delete and recreate it on rank 0 only, between two barriers")
+AGREE_ON_NAME: Final = _sketch("create the name on rank 0 and broadcast it")
+FLUSH_FIRST: Final = _sketch("flush and close the file before you rename or unlock it")
+ALL_CALL_IT: Final = _sketch("move the collective out of the rank check")
+DECIDE_ON_MAIN: Final = _sketch("run the check on rank 0 only, and broadcast its result")
+GUARD_LATER: Final = _sketch("check the rank after the process group is initialized, or read `RANK`")
+GLOBAL_GUARD: Final = _sketch("run it on rank 0 of the job, or on one process per filesystem")
+LOCAL_GUARD: Final = _sketch(
+    "if the path is local to each node: run it on local rank 0 of each node, or use a shared path"
 )
-SAVE_WITH_ALL: Final = _sketch("let the collective save decide who writes, and call it on every rank")
+WAIT_IN_BARRIER: Final = _sketch("use a barrier; between jobs, use `fsrace_lint.safe.wait_for_path()`")
+WAIT_BETWEEN: Final = _sketch("add a barrier between the two operations, reached by all ranks")
+BARRIER_FOR_SLEEP: Final = _sketch("replace the sleep with a barrier")
+ONE_LOCK_NAME: Final = _sketch("use the same lock file name in all processes")
+LOCK_THEN_TRUNCATE: Final = _sketch('open it with mode `"a"` or `"r+"`, lock it, then truncate it')
+DELETE_AFTER_ALL: Final = _sketch("add a barrier after the last use, then delete it on rank 0 only")
+WRITE_ON_FIRST: Final = _sketch("add a rank check around the write, in the function that does it")
+REPLACE_AT_ONCE: Final = _sketch("create the new one under a temporary name, then `os.replace()` it")
+SAVE_WITH_ALL: Final = _sketch(
+    "if the library's save is a collective: call it on every rank, and it decides which rank writes"
+)
 
 CREATING: Final = (LINK_AND_REPLACE, PUBLISH_SYMLINK, EXCLUSIVE_OPEN, EXIST_OK, ATOMIC_WRITE)
 WRITING: Final = (RANK_GUARD, LOCAL_GUARD, WRITE_ON_FIRST, SAVE_WITH_ALL)
@@ -177,9 +193,9 @@ NAMING: Final = (OWN_FILE, MKSTEMP)
 
 
 def for_creation(probe: ExistenceCheck | None, access: Access) -> Fix:
-    """Offer what makes the creation of a file or a link whole, or tells the loser.
+    """Return a fix that creates a file or a link atomically, or fails if it exists.
 
-    A dangling link is there, but does not exist: only `lexists` answers as `symlink` and the mode `x` would.
+    For a dangling link, only `lexists()` agrees with `symlink()` and mode `"x"`: `exists()` is false.
     """
     asked = probe is not None and probe.asks == "lexists" and probe.is_implied and probe.path == access.path
     if access.op == "link":
@@ -200,10 +216,10 @@ def for_creation(probe: ExistenceCheck | None, access: Access) -> Fix:
 
 
 def for_one_writer(project: Project, access: Access) -> Fix:
-    """Offer a guard for what every process does, where that may be guarded at all.
+    """Return a fix that lets one rank run an operation that every rank runs.
 
-    A call that leads to it may do more, which all have to do, unless it is named after
-    the writing: then the guard stands where it is done, if nobody else comes there.
+    A call that leads to the operation can do other work that every rank needs, unless its name says
+    that it writes. The rank check then goes to the operation itself, if no other call leads there.
     """
     if project.synchronizes_at(access):
         return SAVE_WITH_ALL.at(access)
@@ -215,10 +231,10 @@ def for_one_writer(project: Project, access: Access) -> Fix:
 
 
 def for_delete(project: Project, access: Access) -> Fix:
-    """Offer to accept that the path is gone, where it is deleted and not moved.
+    """Return a fix for a path that every rank deletes or moves.
 
-    Where all read it before, the slower ones would no longer find it. It needs a reader:
-    nothing has asked for the path, so one process that misses it may be meant to fail.
+    A deletion can accept that the path is missing. This is unsafe, because no check comes first, so the
+    failure can be intentional. If all ranks read the path before, the slower ranks would not find it.
     """
     if project.is_used_before(access):
         return DELETE_AFTER_ALL.at(access)
@@ -228,7 +244,7 @@ def for_delete(project: Project, access: Access) -> Fix:
 
 
 def for_barrier(pair: UnorderedPair) -> Fix:
-    """Offer a barrier between the act of the one and those of the others."""
+    """Return a fix that adds a barrier between the operation of one rank and those of the others."""
     if pair.guard is None:
         return WAIT_BETWEEN.at(pair.alone)
     return (BARRIER if pair.alone is pair.before else BARRIER_BEFORE).at(pair.alone, pair.guard)

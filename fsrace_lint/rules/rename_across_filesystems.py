@@ -1,9 +1,9 @@
-"""A file is moved from the temporary folder to another filesystem.
+"""Non-atomic move from a temporary directory to another filesystem.
 
-A rename is atomic only within one filesystem. From `/tmp`, from `/dev/shm` or from
-where `tempfile` puts things by itself, `os.rename` and `os.replace` to a disk that
-the nodes share fail with "Invalid cross-device link", and `shutil.move` copies: a
-reader meets half a file, and after a crash half a file stays.
+A rename is atomic only within one filesystem. `/tmp`, `/dev/shm`, and the default directory of
+`tempfile` are often on another filesystem than the target. From there, `os.rename()` and
+`os.replace()` fail with `OSError: Invalid cross-device link`. `shutil.move()` copies the file
+instead, so a concurrent reader, or the next run after a crash, sees a partial file.
 
 Bad:
     import os
@@ -30,16 +30,20 @@ Good:
             stream.write(data)
         os.replace(beside, target)
 
-Silent when: the temporary file is made beside its target (`dir=`); the target is on
-the node's own disk too; where the target lies is not known at all. Only the strict
-profile reports it: on one machine all of it can be one filesystem.
+On one machine, all of these directories can be on one filesystem, so tests do not show the error.
+
+Not reported when:
+* the temporary file is created in the directory of the target (`dir=`);
+* the target is on a local disk of the node too;
+* nothing is known about the location of the target;
+* the profile is the default one, because only `--profile strict` enables this rule.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Promise, Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Promise, Rule, Witness, WitnessStep, code
 from fsrace_lint.rules.remedies import STAGE_BESIDE
 
 if TYPE_CHECKING:
@@ -63,7 +67,7 @@ RULE = Rule(
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find renames from the node's own disk to elsewhere."""
+    """Find moves from a local disk of the node to another filesystem."""
     for moved in project.accesses("rename"):
         target = project.made_by(moved)
         crosses = target is not None and not project.is_node_local(target)
@@ -73,19 +77,21 @@ def check(project: Project) -> Iterator[Finding]:
 
 def _finding(moved: Access) -> Finding:
     copies = moved.operation.api == "shutil.move"
-    what = "is copied, not renamed" if copies else "cannot be renamed, if that is another filesystem"
+    what = "copied" if copies else "renamed"
     return RULE.finding(
         moved,
-        f"{moved.path_source} lies in the node's temporary folder and {what}",
+        f"{code(moved.path_source)} is {what} from a temporary directory to another filesystem",
         witness=Witness(
             (
                 WitnessStep(
                     0,
                     moved.display,
-                    "has copied half of it" if copies else "OSError: Invalid cross-device link",
+                    "half copied" if copies else "OSError: Invalid cross-device link",
                 ),
-                WitnessStep(1, "reads the target", "half of it" if copies else "FileNotFoundError"),
+                WitnessStep(1, "reads the target", "a partial file" if copies else "FileNotFoundError"),
             ),
-            "process 1 works on half a file" if copies else "process 0 dies, and nobody gets the file",
+            "a concurrent reader sees a partial file"
+            if copies
+            else "the rename fails with `OSError: Invalid cross-device link`",
         ),
     )

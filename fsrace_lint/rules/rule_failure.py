@@ -1,7 +1,7 @@
-"""A rule failed on this file; the other rules went on.
+"""Rule failed on this file, and all other rules ran.
 
-This is a bug of fsrace-lint, not of the file. The message names the rule and the
-exception. Please report it, with the file if you can.
+This is a bug in fsrace-lint, not in your file. The message names the rule and the exception. Please
+report the bug, with the file if you can.
 """
 
 from __future__ import annotations

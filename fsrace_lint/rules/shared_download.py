@@ -1,6 +1,7 @@
-"""Several processes download to one file.
+"""Multiple processes download to the same file.
 
-Each truncates the file that another fills. Who finds it there reads half of it.
+Each process truncates the file that another process is still writing. A process that finds the file
+reads a partial download. With a warm cache nothing is downloaded, so tests never show it.
 
 Bad:
     import os
@@ -27,15 +28,18 @@ Good:
             os.replace(part, weights)
         return weights
 
-Silent when: one process of the job or of each node runs it, or runs it before all others, and a
-test finds the file; a lock is held, also by the call itself (`huggingface_hub`); the file belongs
-to one process, or is renamed later. Only the strict profile reports what is one of many items of the
-work, what appears whole (`torch.hub`) and is skipped or tested for where it is there, what a first
-process goes ahead to do and a test of anything keeps from the others, and, without a test for it, what
-several processes do not evidently run, or what appears whole, unless it is named or waited for here.
+A download is a known call, a program (`wget`), or a write of a server's response to a file. If a
+function receives the path as a parameter, the finding is at the call of that function.
 
-A download is a known call, a program (`wget`), or a file filled with what a server answered. One to a
-path that is handed in is judged at the call.
+Not reported when:
+* only one process per job, or one per node, runs the call;
+* one process runs the call before all others, and a check finds the file;
+* a lock is held (also by `huggingface_hub` itself), or the file is private or renamed later;
+* with the default profile: the file is an item of divided work, or any check stops later processes;
+* with the default profile: the call is atomic (`torch.hub`), and skips or checks an existing file;
+* with the default profile: no check comes first, and perhaps only one process runs the call;
+* with the default profile: no check comes first, and the call is atomic (still reported if the
+  whole path is known, or if processes wait for the file here).
 """
 
 from __future__ import annotations
@@ -48,6 +52,7 @@ from fsrace_lint.rules.base import (
     Rule,
     Witness,
     WitnessStep,
+    destination,
     done_at,
     one_per_call,
     tested,
@@ -65,15 +70,12 @@ RULE = Rule(
     code="FSR302",
     name="shared-download",
     remedies=(DOWNLOAD_ONCE, LOCAL_GUARD),
-    promises=(
-        Promise.DOWNLOAD,
-        Promise.RENAME,
-    ),
+    promises=(Promise.DOWNLOAD, Promise.RENAME),
 )
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find downloads that two processes can make to one file; one call is one finding."""
+    """Find downloads that two processes can make to one file; each call is reported once."""
     yield from one_per_call(_all(project))
 
 
@@ -99,21 +101,21 @@ def _is_strict(download: Access, probe: ExistenceCheck | None, *, awaited: bool)
 
 
 def _finding(download: Access, probe: ExistenceCheck | None, fix: Fix, *, strict: bool) -> Finding:
-    where, related = download.destination, done_at(download)
+    where, related = destination(download), done_at(download)
     steps = [
-        WitnessStep(0, download.display, "has written half of it"),
+        WitnessStep(0, download.display, "half written"),
         WitnessStep(1, download.display, "truncates it"),
     ]
-    told = f"several processes can download to {where} at once"
-    outcome = f"what process 0 reads from {where} is half of it"
+    told = f"multiple processes download to {where} at the same time"
+    outcome = "a process can read a partial file"
     if download.operation.atomic:
-        steps = [WitnessStep(process, download.display, "fetches all of it") for process in (0, 1)]
-        told = f"every process downloads {where}, though one would do"
-        outcome = "the server is asked as often as there are processes"
+        steps = [WitnessStep(process, download.display, "downloads all of it") for process in (0, 1)]
+        told = f"every process downloads {where}, although one download is enough"
+        outcome = "the server gets one request from each process"
     elif probe is not None:
         steps[1] = WitnessStep(1, probe.path_source, str(probe.found_missing))
-        told = f"another process can take {where} for complete while this one still downloads it"
-        outcome = f"process 1 reads half of {where}"
+        told = f"another process can see {where} before the download finishes"
+        outcome = "that process reads a partial file"
     if probe is not None:
         related, steps = (
             (tested(probe, download), *related),

@@ -1,11 +1,9 @@
-"""Several processes unpack an archive into one directory.
+"""Archive extracted into a shared directory by multiple processes.
 
-Each of them replaces the files that the others have unpacked and perhaps
-already read. `tar` removes a file before it writes it, so that another `tar`
-fails with "File exists"; `extractall` writes in place, so that a reader meets
-files of length zero. A process that finds the directory there skips the
-unpacking and starts on half a tree. And where each unpacks into a folder of its
-own, `shutil.move` puts the tree of the second into that of the first.
+Each process overwrites files that other processes have extracted and may already read.
+`extractall()` truncates a file before it writes it, so a reader can find it empty. `tar` deletes a
+file before it writes it, so a second `tar` fails with "File exists". A process that finds the
+directory skips the extraction and starts with half of the files.
 
 Bad:
     import tarfile
@@ -28,18 +26,23 @@ Good:
                 with tarfile.open(archive) as tar:
                     tar.extractall(data)
 
-Silent when: one process of the job or of each node runs it, or runs it before
-all others, which test whether it is there; a lock is held; the
-destination belongs to one process, such as a temporary directory that is
-renamed afterwards by `os.rename` or `os.replace`. In a script that one process runs, only the strict profile
-reports it.
+The rule also reports a `shutil.move()` after the extraction, even if each process extracts into a
+directory of its own. If the target exists, `shutil.move()` puts the second tree inside the first.
+
+Not reported when:
+* only one process per job, or one per node, runs the call;
+* one process runs the call before all others, and the other processes check for the result;
+* a lock is held;
+* the target directory is private to the process, such as a temporary directory that `os.rename()`
+  or `os.replace()` moves into place afterwards;
+* the script runs in a single process, unless you pass `--profile strict`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Promise, Rule, Witness, WitnessStep, related
+from fsrace_lint.rules.base import Promise, Rule, Witness, WitnessStep, code, destination, related
 from fsrace_lint.rules.remedies import EXTRACT_ONCE
 
 if TYPE_CHECKING:
@@ -62,7 +65,7 @@ RULE = Rule(
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find archives that several processes unpack into one directory."""
+    """Find archives that multiple processes extract into one directory."""
     for extract in project.accesses("extract"):
         for move in project.moved_after(extract) if extract.is_private else ():
             if (
@@ -76,14 +79,14 @@ def check(project: Project) -> Iterator[Finding]:
             continue
         yield RULE.finding(
             extract,
-            f"several processes can unpack into {extract.destination} at once",
+            f"multiple processes extract an archive into {destination(extract)} at the same time",
             witness=Witness(
                 (
-                    WitnessStep(0, extract.display, "has unpacked half of it"),
-                    WitnessStep(1, extract.display, "replaces the same files"),
-                    WitnessStep(0, "reads a file of the tree", "finds it empty or missing"),
+                    WitnessStep(0, extract.display, "half extracted"),
+                    WitnessStep(1, extract.display, "rewrites the same files"),
+                    WitnessStep(0, "reads a file of the tree", "empty or missing"),
                 ),
-                "process 0 works on a tree that process 1 is rewriting",
+                "a process can read files that another one is rewriting",
             ),
             strict=extract.path is None,
         )
@@ -94,23 +97,23 @@ def _is_seen_first(project: Project, access: Access) -> bool:
 
 
 def _nested(move: Access) -> Finding:
-    """Tell of a tree that is moved into the one that another process has put there."""
+    """Report a tree that is moved into the tree of another process."""
     steps = (
-        WitnessStep(0, move.display, "the tree is there"),
-        WitnessStep(1, move.display, "its tree is moved into that of process 0"),
-        WitnessStep(1, "reads a file of the tree", "finds it one folder too deep"),
+        WitnessStep(0, move.display, "done"),
+        WitnessStep(1, move.display, "moved inside the tree of process 0"),
+        WitnessStep(1, "reads a file of the tree", "one directory too deep"),
     )
-    told = f"a process moves its tree into {move.destination}, where another has put one already"
-    witness = Witness(steps, f"{move.destination} holds two trees, one in the other")
+    told = f"a directory is moved to {destination(move)}, which another process may have created already"
+    witness = Witness(steps, f"{destination(move)} contains one copy of the tree inside the other")
     return RULE.finding(move, told, witness=witness, strict=move.path is None)
 
 
 def _replaced(removal: Access, move: Access) -> Finding:
-    """Tell of a file that is deleted where another process has put its tree."""
+    """Report the deletion of a file where another process may have moved its tree."""
     steps = (
-        WitnessStep(0, move.display, "the tree is there"),
+        WitnessStep(0, move.display, "done"),
         WitnessStep(1, removal.display, "IsADirectoryError"),
     )
-    told = f"a process deletes {removal.path_source}, where another has put its tree already"
-    witness = Witness(steps, "process 1 dies with IsADirectoryError")
-    return RULE.finding(removal, told, witness=witness, related=[related(move, "put there here")])
+    told = f"{code(removal.path_source)} is deleted, although another process may have moved its tree there"
+    witness = Witness(steps, "the slower process fails with `IsADirectoryError`")
+    return RULE.finding(removal, told, witness=witness, related=[related(move, "moved here")])

@@ -1,9 +1,9 @@
-"""A sleep stands where a barrier should.
+"""`time.sleep()` used instead of a barrier.
 
-The other processes are to be done, or not to be there yet, when it is over. Nothing
-makes that so: a slow disk, a larger download or a stalled node takes longer, and a
-process reads what is not there yet, or writes at the same time as another. It goes
-well on the machine where the seconds were chosen.
+The sleep is meant to give other processes time to finish, or to keep them from starting too early.
+It guarantees nothing, because a slow disk, a larger download, or a stalled node takes longer. A
+process then reads a file that does not exist yet, or writes at the same time as another one. On the
+machine where the delay was chosen, the code works.
 
 Bad:
     import time
@@ -26,17 +26,18 @@ Good:
         dist.barrier()
         return torch.load(path)
 
-Silent when: the sleep belongs to a loop that tries again, waits or watches; the
-processes meet after it, before anything depends on the order; nothing after it in
-the function touches a path. In code that nothing shows to run in several processes,
-only the strict profile reports it.
+Not reported when:
+* the sleep is in a loop that retries, waits, or watches;
+* the processes synchronize after the sleep, before anything depends on the order;
+* nothing after the sleep in the function accesses a path;
+* it is not clear that multiple processes run the code, unless you pass `--profile strict`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, related
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, code, related
 from fsrace_lint.rules.remedies import BARRIER_FOR_SLEEP
 
 if TYPE_CHECKING:
@@ -59,28 +60,30 @@ RULE = Rule(
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find sleeps after which something depends on what other processes have done."""
+    """Find sleeps after which the code depends on the work of other processes."""
     for pause in project.sleeps():
         use = pause.use
         yield RULE.finding(
             pause.access,
-            f"the processes sleep here and then {use.op} {use.path_source}, be the others done or not",
+            f"{code(pause.told)} does not ensure that other processes are done with {code(use.path_source)}",
             witness=_witness(pause),
             related=[
-                *([] if pause.change is None else [related(pause.change, "what is to be seen")]),
-                related(use, "what needs the order"),
+                *([] if pause.change is None else [related(pause.change, "this work may be unfinished")]),
+                related(use, "this relies on it"),
             ],
         )
 
 
 def _witness(pause: Sleep) -> Witness:
     use = pause.use
-    other = "still works on it" if pause.change is None else f"has not finished {pause.change.display}"
+    other = (
+        "is still working on it" if pause.change is None else f"has not finished {code(pause.change.display)}"
+    )
     return Witness(
         (
-            WitnessStep(1, pause.told, "is over"),
+            WitnessStep(1, pause.told, "done"),
             WitnessStep(0, other),
             WitnessStep(1, use.display),
         ),
-        f"process 1 comes to {use.path_source} before process 0 is done with it",
+        f"a process can use {code(use.path_source)} too early",
     )

@@ -1,7 +1,8 @@
-"""A file is emptied before it is locked.
+"""File truncated before the lock is acquired.
 
-`open(path, "w")` empties the file at once; the lock comes after that. A process
-that holds the lock, and reads or writes the file, loses what is in it.
+`open(path, "w")` truncates the file at once, before the lock is acquired. A process that holds the
+lock, and reads or writes the file, loses its content. Nothing goes wrong while only one process
+uses the file, so tests do not show it.
 
 Bad:
     import fcntl
@@ -28,16 +29,18 @@ Good:
             stream.flush()
             fcntl.flock(stream, fcntl.LOCK_UN)
 
-Silent when: nothing is written to the file, or its name says that it is only a
-lock; one process of the job writes it; another lock is held around it; the path
-belongs to one process.
+Not reported when:
+* nothing is written to the file, or its name says that it is only a lock;
+* only one process of the job writes the file;
+* another lock is held around the code;
+* the path is private to the process.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Promise, Related, Rule, Witness, WitnessStep
+from fsrace_lint.rules.base import Promise, Related, Rule, Witness, WitnessStep, code
 from fsrace_lint.rules.remedies import LOCK_THEN_TRUNCATE
 
 if TYPE_CHECKING:
@@ -59,20 +62,20 @@ RULE = Rule(
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find files that are opened to be written anew, and locked after that."""
+    """Find files that are truncated when they are opened, and locked afterwards."""
     for lock, opened in project.emptied_before_locked():
         if not opened.is_contended:
             continue
         yield RULE.finding(
             opened,
-            f"a process empties {opened.path_source} while another holds its lock",
+            f"{code(opened.path_source)} is truncated before it is locked",
             witness=Witness(
                 (
                     WitnessStep(0, lock.access.source, "holds the lock"),
                     WitnessStep(0, "writes its content"),
-                    WitnessStep(1, opened.display, "empties the file, without the lock"),
+                    WitnessStep(1, opened.display, "truncates the file without the lock"),
                 ),
-                f"what process 0 wrote to {opened.path_source} is lost or cut in two",
+                "what another process wrote while it held the lock is lost",
             ),
-            related=[Related(lock.access.place, "locked only here")],
+            related=[Related(lock.access.place, "locked here")],
         )

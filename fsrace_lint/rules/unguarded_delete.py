@@ -1,9 +1,8 @@
-"""Every process deletes this same path, or moves it away.
+"""Every rank deletes or moves the same path.
 
-The first one does it, and the others die with FileNotFoundError: when the
-staging folder of a checkpoint is renamed on all ranks, say, or when each of them
-removes what one of them has written. Worse, a fast process can delete a file
-that a slower one has yet to read.
+The first rank succeeds, and all other ranks fail with `FileNotFoundError`. Typical cases are a
+staging directory that all ranks rename, and a file that one rank wrote and all ranks delete. A fast
+rank can also delete a file before a slower rank has read it.
 
 Bad:
     import os
@@ -31,15 +30,24 @@ Good:
         if dist.get_rank() == 0:
             os.remove("before_search.pt")
 
-Silent when: `missing_ok=True` or `ignore_errors=True`; FileNotFoundError, OSError or Exception is
-handled or suppressed, or a handler does it and raises; one process of the job or of each node runs it,
-or took a file away before; a lock is held; the path belongs to one process, or this process alone
-created it; a check for a delete comes before it in the same function, or the folder was listed and
-nothing shows that all do it (then see FSR103); the directory is made anew afterwards (FSR203); what is
-renamed was written in the same function (FSR201); nothing is known of the path. Only the strict profile
-reports it where one process of each group runs it, where a part of the path could not be followed, and
-where it is not evident that several processes run it. A function that deletes the path it is given is
-judged where it is called.
+If a function receives the path as a parameter, the rule checks the calls of that function instead.
+
+Not reported when:
+* the call passes `missing_ok=True` or `ignore_errors=True`;
+* `FileNotFoundError`, `OSError`, or `Exception` is caught or suppressed;
+* an exception handler runs the call and then raises;
+* only one process per job, or one per node, runs the call;
+* an earlier call deletes or moves another file, so all processes but one fail there;
+* the path is private to the process, or the process created it exclusively (mode `"x"`);
+* a lock is held;
+* the same function deletes the path after an existence check (see FSR103), or moves it after a
+  check that raises if it is missing;
+* the path comes from a listing, and perhaps only one process runs the call (see FSR103);
+* the directory is recreated afterwards (FSR203 reports that);
+* the call renames a file that all ranks wrote in the same function (FSR201 reports that);
+* nothing is known about the path;
+* with the default profile: one process per process group runs the call;
+* with the default profile: part of the path is unknown, or perhaps only one process runs the call.
 """
 
 from __future__ import annotations
@@ -47,7 +55,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, done_at
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, code, done_at
 from fsrace_lint.rules.remedies import DELETING, for_delete
 
 if TYPE_CHECKING:
@@ -70,7 +78,7 @@ RULE = Rule(
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find what every process deletes or renames; one call that leads to several of them is one finding."""
+    """Find paths that every process deletes or renames; a call that leads to multiple is one finding."""
     elsewhere = {gone.call_site for gone, _ in project.resets()}
     pairs = project.pairs({"write", "create"}, {"delete", "rename"})
     created = {access.call_site: before for before, access in pairs}
@@ -102,10 +110,10 @@ def _finding(project: Project, access: Access) -> Finding:
     verb = "deletes" if access.op == "delete" else "moves"
     return RULE.finding(
         access,
-        f"every process {verb} {access.path_source}, and all but the first fail",
+        f"every process {verb} {code(access.path_source)}",
         witness=Witness(
             (WitnessStep(0, access.display, "done"), WitnessStep(1, access.display, "FileNotFoundError")),
-            "process 1 dies with FileNotFoundError",
+            "all but the first process fail with `FileNotFoundError`",
         ),
         related=done_at(access),
         fix=for_delete(project, access),

@@ -1,9 +1,8 @@
-"""A shared directory is removed and made anew by every process.
+"""Every rank deletes and recreates a shared directory.
 
-The slower process removes what the faster one has already put into the new
-directory. Nothing fails at once: files are missing later, or a save fails because
-its folder is gone. `ignore_errors=True` and `exist_ok=True` are no help: they keep
-the processes quiet, and not apart.
+A slow rank deletes the files that a faster rank has already written to the new directory. Nothing
+fails at once: files are missing later, or a save fails because its directory is missing.
+`ignore_errors=True` and `exist_ok=True` hide errors, but do not prevent the data loss.
 
 Bad:
     import os
@@ -31,17 +30,20 @@ Good:
             os.makedirs(out + "/samples", exist_ok=True)
         dist.barrier()
 
-Silent when: one process of the job or of each node runs it; a lock is held; the
-path belongs to one process. Only the strict profile reports it where one process
-of each group runs it, where what the path holds could not be followed, and where
-it is not evident that several processes run it.
+Not reported when:
+* only one process per job, or one per node, runs the calls;
+* a lock is held;
+* the path is private to the process;
+* with the default profile: one process per process group runs the calls;
+* with the default profile: part of the path is unknown;
+* with the default profile: perhaps only one process runs the calls.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, done_at, related
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, code, done_at, related
 from fsrace_lint.rules.remedies import RESET_ON_FIRST
 
 if TYPE_CHECKING:
@@ -61,7 +63,7 @@ RULE = Rule(
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find directories that every process deletes and makes anew; one delete is one finding."""
+    """Find directories that every process deletes and recreates; each deletion is one finding."""
     found: dict[Access, list[Access]] = {}
     for removal, mkdir in project.resets():
         if removal.operation.tree and removal.is_contended and mkdir.is_contended:
@@ -74,20 +76,19 @@ def _finding(removal: Access, made: list[Access]) -> Finding:
     mkdir = made[0]
     return RULE.finding(
         removal,
-        f"every process removes {removal.path_source} and makes it anew, "
-        "with what another one has put into it",
+        f"every process deletes and recreates {code(removal.path_source)}",
         witness=Witness(
             (
                 WitnessStep(0, removal.display, "done"),
                 WitnessStep(0, mkdir.display, "done"),
-                WitnessStep(0, f"writes into {removal.path_source}"),
-                WitnessStep(1, removal.display, "deletes what process 0 has written"),
+                WitnessStep(0, f"writes into {code(removal.path_source)}"),
+                WitnessStep(1, removal.display, "deletes what process 0 wrote"),
                 WitnessStep(1, mkdir.display, "done"),
             ),
-            f"what process 0 has written to {removal.path_source} is gone",
+            "files that other processes wrote there are lost",
         ),
         related=(
-            *(related(mkdir, "made anew here") for mkdir in made),
+            *(related(mkdir, "recreated here") for mkdir in made),
             *done_at(removal),
         ),
         strict=removal.is_one_of_group or not removal.certain,

@@ -1,8 +1,8 @@
-"""Every process writes this same path.
+"""Every rank writes the same file.
 
-All of them truncate and fill one file at the same time. What is left is one
-process's content, a mixture, or half of either, and a reader can meet any of
-these while they write.
+All ranks truncate and write one file at the same time. The file can end up empty, truncated, or
+with a mix of data from multiple ranks. A process that reads the file meanwhile can see any of these.
+A small file usually ends up correct, so tests do not show the race.
 
 Bad:
     import torch
@@ -23,16 +23,20 @@ Good:
         if dist.get_rank() == 0:
             torch.save(model.state_dict(), "checkpoint.pt")
 
-Silent when: one process of the job or of each node runs it (by a test here or in all callers), or
-runs it before all others, which test whether it is there; a lock is held, or the file is one, or
-is locked once it is open; the path holds a rank, a process id or a temporary name; it is only
-written after a check that it is missing (FSR102 reports that); it is a scratch file that all
-share (FSR205). Only the strict profile reports it where one process of each group runs it, where
-the file is appended to or changed in place, and where what the path holds, or that several
-processes run it, is not known.
+If a function receives the path as a parameter and its callers are known, the rule checks its
+callers instead. It reports each caller without a rank check.
 
-A function that writes the path it is given is not reported where its callers
-are known: each of them is judged, and the one without a guard is reported.
+Not reported when:
+* only one process per job, or one per node, runs the call (rank check here or in all callers);
+* one process runs the call before all others, and the other processes check for the file;
+* a lock is held, or the file is a lock file, or the file is locked after it is opened;
+* the path contains the rank, the PID, or a temporary name;
+* a check that the file is missing comes first (FSR102 reports that);
+* the file is a temporary file with the same name on all ranks (FSR205 reports that);
+* with the default profile: one rank of each subgroup of the ranks runs the call;
+* with the default profile: the file is appended to, or changed without truncation;
+* with the default profile: part of the path is unknown and can differ between processes, or nothing
+  shows that multiple processes run the call.
 """
 
 from __future__ import annotations
@@ -40,7 +44,17 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import STORAGE, Evidence, Promise, Rule, Witness, WitnessStep, done_at, tested
+from fsrace_lint.rules.base import (
+    STORAGE,
+    Evidence,
+    Promise,
+    Rule,
+    Witness,
+    WitnessStep,
+    code,
+    done_at,
+    tested,
+)
 from fsrace_lint.rules.remedies import WRITING, for_one_writer
 
 if TYPE_CHECKING:
@@ -61,7 +75,7 @@ RULE = Rule(
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find files that every process writes; one call that leads to several of them is one finding."""
+    """Find files that every process writes; a call that leads to multiple writes is one finding."""
     for _, group in itertools.groupby(
         project.instantiated("write", "copy"), key=lambda write: write.call_site
     ):
@@ -91,7 +105,7 @@ def _finding(project: Project, writes: list[Access]) -> Finding:
     more = "" if not others else f" and {others} more {'file' if others == 1 else 'files'}"
     return RULE.finding(
         write,
-        f"every process writes {write.path_source}{more}",
+        f"every process writes {code(write.path_source)}{more}",
         witness=Witness(
             (
                 *tests,
@@ -99,7 +113,7 @@ def _finding(project: Project, writes: list[Access]) -> Finding:
                 WitnessStep(0, "writes its content"),
                 WitnessStep(1, write.display, "truncates the file again"),
             ),
-            f"{write.path_source} is empty or half written, and the content of process 0 is lost",
+            "the file can end up empty, truncated, or with a mix of data from multiple processes",
         ),
         related=(
             *(() if probe is None else (tested(probe, write),)),

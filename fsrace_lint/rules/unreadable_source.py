@@ -1,7 +1,7 @@
-"""The file does not parse or decode; nothing else in it was checked.
+"""File cannot be read or parsed, so nothing in it is checked.
 
-A file that is not UTF-8 and declares no encoding, a syntax error, a NUL byte, a
-file that cannot be opened: the run goes on with the other files.
+The file is not encoded as UTF-8 and declares no encoding, has a syntax error, contains a NUL byte,
+or cannot be opened. All other files are still checked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A `noqa: FSR…` suppresses nothing.
+"""`noqa: FSR…` comment suppresses nothing.
 
-The code it names is not reported there (any more), or is no rule. Remove it, so
-that the next hazard on that line is not hidden.
+The code that the comment names is not reported there (any more), or does not exist. Remove the
+comment. Otherwise, it hides the next finding on that line.
 """
 
 from __future__ import annotations

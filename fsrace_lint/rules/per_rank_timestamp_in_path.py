@@ -1,9 +1,8 @@
-"""Every process makes up a name of its own from the clock.
+"""Path contains a timestamp that differs between ranks.
 
-The name of a run's folder holds the time, and each process asks for the time by
-itself. They begin a second apart and work in different folders: checkpoints are
-scattered, and what the main process has made is not where the others look. Or two
-jobs begin in the same second, and share one.
+Each rank reads the clock by itself to name the directory of the run. Ranks that start a second
+apart use different directories. Checkpoints are scattered, and the other ranks do not find what
+rank 0 created. Conversely, two jobs that start in the same second share one directory.
 
 Bad:
     import os
@@ -32,12 +31,17 @@ Good:
         os.makedirs(names[0], exist_ok=True)
         return names[0]
 
-Silent when: one process of the job or of each node runs it; the name is sent to all
-processes, or something else is in this function; the path holds a rank or a process
-id too, and is meant to be a process's own; the file is renamed afterwards. Only the
-strict profile reports it where it is not evident that several processes run it, where
-the time is in the name of a file and not of a folder, and where chance (`uuid4`)
-makes the name of the folder.
+Not reported when:
+* only one process per job, or one per node, runs the call;
+* a lock is held;
+* the same function broadcasts a value from one rank to all ranks, such as the name;
+* the path also contains the rank or the PID, so each process has its own path on purpose;
+* the name says that the file is temporary, or the file is renamed afterwards;
+* a random value (`uuid4()`) is only in the name of the file;
+* with the default profile: perhaps only one process runs the call;
+* with the default profile: the timestamp is in the name of a file, not of a directory;
+* with the default profile: the directory name is random (`uuid4()`), not a timestamp;
+* with the default profile: another part of the path is unknown.
 """
 
 from __future__ import annotations
@@ -45,7 +49,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, done_at
+from fsrace_lint.rules.base import Evidence, Promise, Related, Rule, Witness, WitnessStep, code, done_at
 from fsrace_lint.rules.remedies import AGREE_ON_NAME
 
 if TYPE_CHECKING:
@@ -57,7 +61,7 @@ if TYPE_CHECKING:
 
 RULE = Rule(
     code="FSR206",
-    name="timestamp-in-path",
+    name="per-rank-timestamp-in-path",
     default_from=Evidence.EVIDENT,
     remedies=(AGREE_ON_NAME,),
     promises=(Promise.CLOCK,),
@@ -65,14 +69,14 @@ RULE = Rule(
 
 
 def check(project: Project) -> Iterator[Finding]:
-    """Find files and folders whose names all processes make up from the clock."""
+    """Find files and directories that every process names by its own clock or random value."""
     made = project.instantiated("mkdir", "write", "copy")
     told: set[object] = set()
     for _, group in itertools.groupby(made, key=lambda access: access.call_site):
         found = next((access for access in group if _differs(project, access)), None)
         if found is not None and not told.issuperset(_made_up(found)):
             told |= _made_up(found)
-            yield _finding(found)
+            yield _finding(project, found)
 
 
 def _differs(project: Project, access: Access) -> bool:
@@ -88,7 +92,7 @@ def _differs(project: Project, access: Access) -> bool:
 
 
 def _made_up(access: Access) -> set[object]:
-    """Give the parts of a path that differ: what is made up once is told once."""
+    """Return the parts of a path that differ between processes; each part is reported once."""
     return (
         {symbol for symbol in access.path.variables() if symbol.rank_dependent}
         if access.path is not None
@@ -96,16 +100,19 @@ def _made_up(access: Access) -> set[object]:
     )
 
 
-def _finding(access: Access) -> Finding:
+def _finding(project: Project, access: Access) -> Finding:
     path = access.path
     by_clock = path is not None and path.rank_dependence == {"clock"}
+    value = "timestamp" if by_clock else "random value"
+    source = project.source_of_difference(access)
+    read = () if source is None else (Related(source, f"the {value} is read here"),)
     return RULE.finding(
         access,
-        f"every process makes up its own {access.path_source} from {'the clock' if by_clock else 'chance'}",
+        f"{code(access.path_source)} contains a {value} that differs between processes",
         witness=Witness(
-            (WitnessStep(0, access.display, "one name"), WitnessStep(1, access.display, "another name")),
-            "each process works under a name that the others do not know",
+            (WitnessStep(0, access.display, "one path"), WitnessStep(1, access.display, "another path")),
+            "each process uses a path unknown to the other processes",
         ),
-        related=done_at(access),
+        related=(*read, *done_at(access)),
         strict=not (by_clock and access.differs_in_folder and path is not None and path.certain_of_the_rest),
     )

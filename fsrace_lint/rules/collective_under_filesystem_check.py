@@ -1,0 +1,72 @@
+"""Collective guarded by a filesystem or clock check that can differ between ranks.
+
+Two ranks check whether a file exists. One checks before the file is created and the other one
+after, or their nodes see different files. Only one of them enters the collective. Both hang: one in
+this collective, the other one in the next.
+
+Bad:
+    import os
+
+    import torch.distributed as dist
+
+
+    def prepare(path: str) -> None:
+        if not os.path.exists(path):
+            if dist.get_rank() == 0:
+                os.makedirs(path)
+            dist.barrier()
+
+Good:
+    import os
+
+    import torch.distributed as dist
+
+
+    def prepare(path: str) -> None:
+        if dist.get_rank() == 0:
+            os.makedirs(path, exist_ok=True)
+        dist.barrier()
+
+The same holds for a listing (`os.listdir()`, `glob`), a clock (`time.time()`), the host name, and
+an exception from a filesystem call. It also holds for a random number, unless the project sets a
+seed. The rule also reports a loop over a listing that calls a collective. It also reports a
+collective save to a name that each rank finds by itself, such as the next `version_N`.
+
+Not reported when:
+* the answer is broadcast or gathered before the condition uses it;
+* the other branch calls the same collective;
+* the ranks that miss the collective fail with an exception, unless you pass `--profile strict`;
+* a setting in the called function also decides whether it calls the collective, unless you pass
+  `--profile strict`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.rules.base import Promise, Rule, missed_collective_finding
+from fsrace_lint.rules.remedies import DECIDE_ON_MAIN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.findings.finding import Finding
+
+RULE = Rule(
+    code="FSR403",
+    name="collective-under-filesystem-check",
+    cwe=833,
+    remedies=(DECIDE_ON_MAIN,),
+    promises=(
+        Promise.COLLECTIVE,
+        Promise.NFS,
+    ),
+)
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find collectives that some ranks miss because of the filesystem, a clock, or the like."""
+    for divergence in project.divergent():
+        if divergence.is_by_files:
+            yield missed_collective_finding(RULE, divergence)

@@ -1,0 +1,70 @@
+"""Collective called by only some ranks (deadlock).
+
+A collective is a call that every rank must make, such as a barrier, a broadcast, or a save in which
+all ranks take part. It returns only after every rank has called it. If a rank check, an early
+return, or an exception keeps one rank away, the other ranks hang. The job fails when the process
+group times out, often half an hour later and far from the cause.
+
+Bad:
+    import torch
+    import torch.distributed as dist
+
+
+    def finish(model: torch.nn.Module, path: str) -> None:
+        if dist.get_rank() == 0:
+            torch.save(model.state_dict(), path)
+            dist.barrier()
+
+Good:
+    import torch
+    import torch.distributed as dist
+
+
+    def finish(model: torch.nn.Module, path: str) -> None:
+        if dist.get_rank() == 0:
+            torch.save(model.state_dict(), path)
+        dist.barrier()
+
+The rule looks in branches, in exception handlers, and after code where some ranks `return` or
+`raise`. It also looks in `with` blocks such as `with main_process_first():`, and in functions that a
+decorator or a helper such as `run_on_main()` runs on one rank. A call of your own function is
+treated as a collective if the function calls one, directly or indirectly. If a branch has multiple
+collectives, the rule reports the first one and lists the rest.
+
+Not reported when:
+* the condition is equal on all ranks: a setting, the world size, `is_initialized()`, or a value
+  that was broadcast or gathered before;
+* the remaining ranks call the same collective, in the other branch or under a later, opposite check
+  (`if rank != 0: barrier()`, then `if rank == 0: barrier()`);
+* the call names a process group other than the default one (`group=`);
+* with the default profile: the collective is in a called function, which calls it only if a
+  configuration value is set.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsrace_lint.rules.base import Promise, Rule, missed_collective_finding
+from fsrace_lint.rules.remedies import ALL_CALL_IT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.analysis.queries.project import Project
+    from fsrace_lint.findings.finding import Finding
+
+RULE = Rule(
+    code="FSR402",
+    name="divergent-collective",
+    cwe=833,
+    remedies=(ALL_CALL_IT,),
+    promises=(Promise.COLLECTIVE,),
+)
+
+
+def check(project: Project) -> Iterator[Finding]:
+    """Find collectives that some ranks miss because of a rank check or an exception."""
+    for divergence in project.divergent():
+        if not divergence.is_by_files:
+            yield missed_collective_finding(RULE, divergence)
