@@ -1,4 +1,4 @@
-"""Repair: turn the fixes of findings into new source text, or say why not."""
+"""Apply the fixes of findings to source text, or give the reason why a fix is refused."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ __all__ = ["Alone", "Patch", "Refusal", "Replaced", "Surroundings", "Verify", "a
 
 _STRINGS: Final = (cst.FormattedString, cst.TemplatedString)
 
-# Given the source as repaired and the findings that should now be gone, says why that will not do.
+# Takes the fixed source and the findings that should be gone; returns the reason for rejecting it, or None.
 Verify: TypeAlias = Callable[[Source, tuple[Finding, ...]], str | None]
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """A finding whose fix was not made, and why."""
+    """A finding whose fix was refused, and the reason."""
 
     finding: Finding
     reason: str
 
 
 class Patch(msgspec.Struct, frozen=True):
-    """What came of the fixes of one file: the same bytes where all were refused."""
+    """The result of fixing one file. `before` and `after` are equal if every fix was refused."""
 
     file: Path
     path: str
@@ -51,7 +51,7 @@ class Patch(msgspec.Struct, frozen=True):
 
 
 class Alone(msgspec.Struct, frozen=True):
-    """What one fix by itself replaces in its file, or why it is not made; `size` bytes were made for that."""
+    """The lines that one fix on its own replaces, or why it is refused; `size` is the bytes processed."""
 
     replaced: tuple[Replaced, ...]
     refusal: str
@@ -59,7 +59,7 @@ class Alone(msgspec.Struct, frozen=True):
 
 
 class _Plan(msgspec.Struct, frozen=True):
-    """The change that answers one or more findings at once, and the fix that it is made by."""
+    """A change that fixes one or more findings, and the fix that produced it."""
 
     findings: tuple[Finding, ...]
     change: Change
@@ -67,19 +67,19 @@ class _Plan(msgspec.Struct, frozen=True):
 
 
 def repair(source: Source, findings: Sequence[Finding], verify: Verify, surroundings: Surroundings) -> Patch:
-    """Make the fixes of findings in one file.
+    """Apply the fixes of findings in one file.
 
-    All are made together if that passes; else one after another, each on top of
-    those that passed, and the others are refused.
+    All fixes are applied together if the result passes `verify`. Otherwise, they are applied
+    one at a time on top of those that passed, and the others are refused.
 
     Args:
         source: The file.
-        findings: Its findings whose fixes are wanted.
-        verify: Says why a repaired source will not do, or None.
-        surroundings: What the project says to fixes in the file.
+        findings: The findings of the file to fix.
+        verify: Returns the reason why a fixed source is rejected, or None.
+        surroundings: What fixes need to know about the project.
 
     Returns:
-        The old and the new bytes, what was fixed, and what was not and why.
+        The old and new bytes, the fixed findings, and the refused fixes with their reasons.
     """
     ordered = sorted(findings, key=Finding.sort_key)
     try:
@@ -91,17 +91,17 @@ def repair(source: Source, findings: Sequence[Finding], verify: Verify, surround
 
 
 def alone(source: Source, findings: Iterable[Finding], surroundings: Surroundings) -> Iterator[Alone]:
-    """Make each fix by itself, on the file as it is; nobody judges what comes of it.
+    """Apply each fix on its own to the unchanged file, without verifying the result.
 
-    What concerns one function is made in it alone: only that is parsed, changed and checked.
+    A fix within one function is applied to that function only: nothing else is parsed, changed, or checked.
 
     Args:
         source: The file.
-        findings: Its findings whose fixes are wanted.
-        surroundings: What the project says to fixes in the file.
+        findings: The findings of the file to fix.
+        surroundings: What fixes need to know about the project.
 
     Yields:
-        What came of each, in the same order; it is made when it is asked for.
+        The result for each finding, in the same order, computed lazily.
     """
     parts = Parts.of(source)
     whole: _Repair | None = None
@@ -119,7 +119,7 @@ def alone(source: Source, findings: Iterable[Finding], surroundings: Surrounding
 
 
 def _in_part(parts: Parts, finding: Finding, surroundings: Surroundings) -> Alone | None:
-    """Make a fix in a part of the file; None where it has to be made in all of it."""
+    """Apply a fix to a part of the file; return None if it needs the whole file."""
     part = None if finding.fix is None else parts.part(finding.fix)
     if part is None:
         return None
@@ -135,7 +135,7 @@ def _in_part(parts: Parts, finding: Finding, surroundings: Surroundings) -> Alon
 
 
 def _imported(parts: Parts, lines: frozenset[str]) -> Replaced | None:
-    """Give the top of a file with some imports added; None where that will not do by itself."""
+    """Return the top of the file with imports added, or None if that fails on its own."""
     if lines not in parts.imported:
         top = parts.top
         try:
@@ -166,7 +166,7 @@ def _patch(source: Source, after: bytes, plans: Iterable[_Plan], refused: Iterab
 
 
 class _Made(msgspec.Struct, frozen=True):
-    """New bytes, the plans that they were made by, and what was refused."""
+    """New bytes, the plans that produced them, and the refused fixes."""
 
     after: bytes
     plans: Sequence[_Plan]
@@ -181,15 +181,15 @@ class _Repair(msgspec.Struct, frozen=True):
     verify: Verify
     surroundings: Surroundings
     is_part: bool = False
-    """Whether the top of the file, where imports are added, is not there."""
+    """Whether the source lacks the top of the file, where imports are added."""
 
     def make(self, findings: Iterable[Finding]) -> Patch:
-        """Make what can be made, together or one after another."""
+        """Apply as many fixes as possible, and return the patch."""
         made = self.made(findings)
         return _patch(self.source, made.after, made.plans, made.refused)
 
     def made(self, findings: Iterable[Finding]) -> _Made:
-        """Make what can be made, and tell by which plans."""
+        """Apply as many fixes as possible, and return the plans that were used."""
         plans, refused = self._plans(findings)
         after = self._attempt(plans)
         if isinstance(after, bytes):
@@ -204,15 +204,15 @@ class _Repair(msgspec.Struct, frozen=True):
         return _Made(after, passed, refused)
 
     def _plans(self, findings: Iterable[Finding]) -> tuple[list[_Plan], list[Refusal]]:
-        """Plan the changes; findings that ask for the same one share a plan."""
+        """Plan the changes. Findings that need the same change share a plan."""
         groups: dict[tuple[str, Span], list[tuple[Finding, Fix]]] = {}
         refused = []
         for finding in findings:
             fix = finding.fix
             if fix is None:
-                refused.append(Refusal(finding, "there is no fix for it"))
+                refused.append(Refusal(finding, "there is no automatic fix for this finding"))
             elif fix.applicability is Applicability.SKETCH:
-                refused.append(Refusal(finding, "the fix is a sketch, which is shown but never made"))
+                refused.append(Refusal(finding, "the fix is manual, and is never applied automatically"))
             else:
                 groups.setdefault((fix.recipe, fix.span), []).append((finding, fix))
         plans = []
@@ -228,7 +228,7 @@ class _Repair(msgspec.Struct, frozen=True):
         return plans, refused
 
     def _planned(self, findings: tuple[Finding, ...], fix: Fix) -> _Plan:
-        """Plan a fix by its recipe, or by the other one where that refuses."""
+        """Plan a fix with its recipe, or with its alternative if the recipe refuses."""
         try:
             return _Plan(findings, load(fix.recipe).recipe(self._target(fix)), fix)
         except RefusalError:
@@ -239,13 +239,15 @@ class _Repair(msgspec.Struct, frozen=True):
     def _target(self, fix: Fix) -> Target:
         call = self.tree.calls.get(fix.span)
         if call is None:
-            raise RefusalError("no call stands at this place")
+            raise RefusalError("the position does not contain a call")
         if any(isinstance(node, _STRINGS) for node in self.tree.ancestors(call)):
-            raise RefusalError("positions inside f-strings are unreliable before Python 3.12")
+            raise RefusalError(
+                "the call is inside an f-string, where positions are unreliable before Python 3.12"
+            )
         return Target(self.tree, call, fix, self.surroundings)
 
     def _settle(self, passed: Sequence[_Plan], plan: _Plan) -> tuple[_Plan, bytes | str]:
-        """Make one plan on top of those that passed, or the one to try otherwise: new bytes, or why not."""
+        """Apply a plan, or its alternative, on top of those that passed: new bytes, or the reason why not."""
         result = self._attempt([*passed, plan])
         if not isinstance(result, str) or not plan.fix.otherwise:
             return plan, result
@@ -257,7 +259,7 @@ class _Repair(msgspec.Struct, frozen=True):
         return (plan, result) if isinstance(again, str) else (other, again)
 
     def _attempt(self, plans: Sequence[_Plan]) -> bytes | str:
-        """Make some plans together: the new bytes, or why they will not do."""
+        """Apply plans together: the new bytes, or the reason why they are rejected."""
         if not plans:
             return self.source.data
         try:
@@ -275,24 +277,24 @@ class _Repair(msgspec.Struct, frozen=True):
 
 
 def _otherwise(fix: Fix) -> Fix:
-    """Give the fix to try where one will not do."""
+    """Return the alternative of a fix."""
     return msgspec.structs.replace(fix, recipe=fix.otherwise, otherwise="")
 
 
 def _repaired(source: Source, tree: Tree, text: str) -> Source:
-    """Give a source with another text.
+    """Return the source with a new text.
 
     Raises:
-        RefusalError: It cannot be written, read or parsed, or has lost a comment of the tree.
+        RefusalError: The text cannot be encoded, decoded, or parsed, or a comment of the tree is missing.
     """
     repaired = decode(encoded(source, text), source.file, source.file.parent)
     if isinstance(repaired, Unreadable):
-        raise RefusalError(f"the repaired file {repaired.reason}")
+        raise RefusalError(f"the fixed file could not be read again: {repaired.reason}")
     try:
         parsed(repaired.text)
         after = cst.parse_module(repaired.text)
     except (SyntaxError, ValueError, RecursionError, cst.ParserSyntaxError):
-        raise RefusalError("the repaired file would not parse") from None
+        raise RefusalError("the fixed file would not parse") from None
     if _comments(tree.module) != _comments(after):
         raise RefusalError("a comment would be lost")
     return msgspec.structs.replace(repaired, path=source.path, relative=source.relative)
@@ -305,12 +307,12 @@ def _comments(module: cst.Module) -> collections.Counter[str]:
 
 def _rewritten(node: Any, edit: TreeEdit) -> Any:  # a node, or several
     if isinstance(node, cst.FlattenSentinel):
-        raise RefusalError("another fix puts something beside the same statement")
+        raise RefusalError("another fix adds code next to the same statement")
     return edit.rewrite(node)
 
 
 class _Rewriter(cst.CSTTransformer):
-    """Makes edits, and leaves alone what lies on no way to one: a copy of a long file takes its time."""
+    """Applies edits, and skips subtrees without one, because copying a long file is slow."""
 
     def __init__(self, tree: Tree, edits: dict[cst.CSTNode, list[TreeEdit]]) -> None:
         super().__init__()
@@ -325,7 +327,7 @@ class _Rewriter(cst.CSTTransformer):
 
 
 def _refuse_lost(tree: Tree, changes: Sequence[Change]) -> None:
-    """Refuse changes of which one would undo what another makes of a part of the same node."""
+    """Refuse changes if one would overwrite what another changes inside the same node."""
     taken = {edit.node: change for change in changes for edit in change.edits if edit.whole}
     for change in changes if taken else ():
         for edit in change.edits:
@@ -345,4 +347,4 @@ def _changed(tree: Tree, changes: Sequence[Change]) -> cst.Module:
     try:
         return tree.module.visit(_Rewriter(tree, dict(edits)))
     except cst.CSTValidationError:
-        raise RefusalError("the repaired file would not parse") from None
+        raise RefusalError("the fixed file would not parse") from None

@@ -1,4 +1,4 @@
-"""Write a patch: a file is either as it was or as it should be, at every instant."""
+"""Write patches atomically: a file always contains its old text or its new text."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ if TYPE_CHECKING:
 
 
 def write(patch: Patch, *, within: Path | None = None, link: bool | None = None) -> str | None:
-    """Replace a file by its repaired text.
+    """Replace a file with its fixed text.
 
-    A symbolic link stays one, and its target is replaced. Owner, mode and attributes are kept.
+    A symbolic link stays, and its target is replaced. Owner, mode, and attributes are kept.
 
     Args:
         patch: The patch.
-        within: The folder that a link must not lead out of; None for any.
-        link: Whether the file was a symbolic link when it was read; None where that is not known.
+        within: The directory that a symbolic link must not lead out of; None for no limit.
+        link: Whether the file was a symbolic link when it was read; None if unknown.
 
     Returns:
-        None if the file is as the patch says, else why it was left alone.
+        None if the file now has the text of the patch; otherwise the reason why it was skipped.
 
     Raises:
-        OSError: It cannot be written: the disk or the system fails.
+        OSError: The file cannot be written because of a disk or system failure.
     """
     if patch.before == patch.after:
         return None
     try:
         if link is False and patch.file.is_symlink():
-            return "was replaced by a link in the meantime"
+            return "was replaced by a symbolic link during the run"
         exchange(patch.file, patch.before, patch.after, below=within)
     except ObstacleError as obstacle:
         return str(obstacle)

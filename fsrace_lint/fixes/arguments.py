@@ -1,4 +1,4 @@
-"""Set a keyword of a call to True, and keep the way the call is laid out."""
+"""Read and change the arguments of calls, and keep their layout."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _NONE: Final = cst.SimpleWhitespace("")
 def switch_on(
     call: cst.Call, keyword: str, position: int, newline: cst.Newline
 ) -> Callable[[cst.Call], cst.Call]:
-    """Make the rewrite that sets `keyword` to True, which may also be given by position (from 0)."""
+    """Return the edit that sets `keyword`, which may also be passed by position (from 0), to True."""
     for index, argument in enumerate(call.args):
         if argument.star:
-            raise RefusalError(f"unpacked arguments may set {keyword} already")
+            raise RefusalError(f"the call has unpacked arguments, which may already set `{keyword}`")
         is_named = argument.keyword is not None and argument.keyword.value == keyword
         if not is_named and (argument.keyword is not None or index != position):
             continue
@@ -33,13 +33,13 @@ def switch_on(
             case cst.Name(value="False") as false:
                 return partial(_replaced, index=index, value=false.with_changes(value="True"))
             case cst.Name(value="True"):
-                raise RefusalError(f"{keyword} is True already")
-        raise RefusalError(f"{keyword} is computed here")
+                raise RefusalError(f"`{keyword}` is already `True`")
+        raise RefusalError(f"`{keyword}` is set to an expression")
     return partial(with_keyword, added=named(keyword, cst.Name("True")), newline=newline)
 
 
 def with_keyword(call: cst.Call, added: cst.Arg, newline: cst.Newline) -> cst.Call:
-    """Give a call with a keyword argument after its other arguments."""
+    """Append a keyword argument to a call."""
     if not call.args:
         return _with_only(call, added, newline)
     *others, last = call.args
@@ -87,14 +87,14 @@ def _replaced(call: cst.Call, index: int, value: cst.Name) -> cst.Call:
 
 
 def argument(call: cst.Call, position: int | None, *keywords: str) -> cst.Arg | None:
-    """Find an argument that may be given by position (from 0) or by one of some keywords.
+    """Find an argument that may be passed by position (from 0) or by keyword.
 
     Raises:
-        RefusalError: Unpacked arguments may hold it.
+        RefusalError: Unpacked arguments may contain it.
     """
     for index, given in enumerate(call.args):
         if given.star:
-            raise RefusalError("unpacked arguments may hold more than is seen")
+            raise RefusalError("the call has unpacked arguments, whose contents are unknown")
         if given.keyword is not None:
             if given.keyword.value in keywords:
                 return given
@@ -104,46 +104,47 @@ def argument(call: cst.Call, position: int | None, *keywords: str) -> cst.Arg | 
 
 
 def needed(call: cst.Call, position: int | None, *keywords: str) -> cst.BaseExpression:
-    """Give the value of such an argument.
+    """Return the value of an argument that must be passed.
 
     Raises:
-        RefusalError: It is not given.
+        RefusalError: The call does not pass it.
     """
     found = argument(call, position, *keywords)
     if found is None:
-        raise RefusalError(f"the call has no {keywords[0]}")
+        said = f"`{keywords[0]}`" if keywords[0] else f"argument {(position or 0) + 1}"
+        raise RefusalError(f"the call does not pass {said}")
     return found.value
 
 
 def named_by(call: cst.Call, text: str) -> cst.BaseExpression:
-    """Give the value of the argument that the catalog writes so, as `1:path`.
+    """Return the value of an argument in the notation of the library models, such as `1:path`.
 
     Raises:
-        RefusalError: It is not given.
+        RefusalError: The call does not pass it.
     """
     which = catalog.argument(text)
     return needed(call, which.position, which.keyword or "")
 
 
 def refuse_other(call: cst.Call, count: int, *keywords: str) -> None:
-    """Refuse a call that is given more than `count` arguments by position, or other keywords.
+    """Refuse a call with more than `count` positional arguments, or with other keywords.
 
     Raises:
-        RefusalError: It is; what that asks for would be lost.
+        RefusalError: The call has such an argument, which the fixed code would drop.
     """
     for index, given in enumerate(call.args):
         if given.keyword is None and index >= count:
-            raise RefusalError("the call is given more than the helper takes")
+            raise RefusalError("the call passes more positional arguments than its replacement accepts")
         if given.keyword is not None and given.keyword.value not in keywords:
-            raise RefusalError(f"the helper takes no {given.keyword.value}")
+            raise RefusalError(f"the replacement for the call does not accept `{given.keyword.value}`")
 
 
 def named(name: str, value: cst.BaseExpression) -> cst.Arg:
-    """Make a keyword argument."""
+    """Create a keyword argument."""
     equal = cst.AssignEqual(whitespace_before=_NONE, whitespace_after=_NONE)
     return cst.Arg(value, keyword=cst.Name(name), equal=equal)
 
 
 def calling(function: cst.BaseExpression, arguments: Sequence[cst.Arg]) -> Callable[[cst.Call], cst.Call]:
-    """Make the rewrite that calls another function with other arguments."""
+    """Return the edit that replaces the function and the arguments of a call."""
     return lambda call: call.with_changes(func=function, args=arguments)

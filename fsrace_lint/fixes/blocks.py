@@ -1,4 +1,4 @@
-"""Put a statement under a test, into a context, or another one beside it."""
+"""Wrap statements in blocks, add statements next to them, and refuse where that is unsafe."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ASKING: Final = frozenset(
 )
 _TOLD = m.Name("print") | m.Name("debug") | m.Name("info") | m.Name("warning") | m.Name("error")
 _TELLING: Final = m.Call(func=_TOLD) | m.Call(func=m.Attribute(attr=_TOLD))
-"""Calls that only tell of a path."""
+"""Calls that only report a path."""
 _HANDED: Final = m.Arg() | m.FormattedStringExpression() | m.BinaryOperation()
 _LEAVING: Final = m.Return() | m.Yield() | m.Break() | m.Continue() | m.Raise() | m.Await()
 _BINDING: Final = (
@@ -34,10 +34,10 @@ _BINDING: Final = (
 
 
 def statement_of(target: Target) -> Whole:
-    """Give the whole statement that makes the call: a line of its own, or the `with` that opens by it.
+    """Return the statement that makes the call: a line of its own, or the `with` that it opens.
 
     Raises:
-        RefusalError: The call stands in a test, a loop or among other statements.
+        RefusalError: The call is in a condition, in a loop header, or on a line with other statements.
     """
     tree = target.tree
     child: cst.CSTNode = target.call
@@ -51,19 +51,19 @@ def statement_of(target: Target) -> Whole:
         if isinstance(node, cst.With) and isinstance(child, cst.WithItem):
             return node
         child = node
-    raise RefusalError("the call is not a statement of its own")
+    raise RefusalError("the call is not a statement on its own line")
 
 
 def refuse_leaving(target: Target, statement: Whole) -> None:
-    """Refuse a statement that ends its function or its loop, or whose results are used behind it.
+    """Refuse a statement that exits its function or loop, or that assigns a name used elsewhere.
 
     Raises:
-        RefusalError: It does: other processes, which skip it, would go another way.
+        RefusalError: Ranks that skip the statement would take another path, or miss the name.
     """
     body = statement.body if isinstance(statement, cst.With) else statement
     for found in m.findall(body, _LEAVING):
         if _function(target.tree, found) is _function(target.tree, statement):
-            raise RefusalError("the statement also leaves its block, which the other processes would not")
+            raise RefusalError(f"the statement contains `{_word(found)}`, which the other ranks would skip")
     names = _bound(statement)
     inside = set(m.findall(statement, m.Name()))
     scope = _function(target.tree, statement)
@@ -71,11 +71,11 @@ def refuse_leaving(target: Target, statement: Whole) -> None:
         if not isinstance(name, cst.Name) or name.value not in names or name in inside:
             continue
         if not _is_bound_anew(target.tree, name):
-            raise RefusalError(f"{name.value} is used elsewhere, and would not be there on other processes")
+            raise RefusalError(f"`{name.value}` is used elsewhere and would be undefined on the other ranks")
 
 
 def _is_bound_anew(tree: Tree, name: cst.Name) -> bool:
-    """Tell whether a name stands in another `with` that binds it itself."""
+    """Check whether the name is inside another `with` that binds it again."""
     return any(
         isinstance(node, cst.With)
         and any(
@@ -86,7 +86,7 @@ def _is_bound_anew(tree: Tree, name: cst.Name) -> bool:
 
 
 def is_used_below(target: Target) -> bool:
-    """Tell whether the name that holds the path goes into a call or a text below the statement."""
+    """Check whether a call or an f-string after the statement uses the variable with the path."""
     tree = target.tree
     statement = statement_of(target)
     end = tree.span(statement).end_line
@@ -101,10 +101,10 @@ def is_used_below(target: Target) -> bool:
 
 
 def refuse_unasked(target: Target, path: cst.BaseExpression) -> None:
-    """Refuse to take what is at a path for the result, where nothing asks whether it is there.
+    """Refuse to treat an existing path as the result if the code never checks for it.
 
     Raises:
-        RefusalError: No test of that very path stands before the call in its function.
+        RefusalError: The function has no existence check of the same path before the call.
     """
     tree = target.tree
     spelled = _said(tree, path)
@@ -118,7 +118,9 @@ def refuse_unasked(target: Target, path: cst.BaseExpression) -> None:
         asked = [*owner, *(argument.value for argument in call.args[:1])]
         if name in _ASKING and any(_said(tree, each) == spelled for each in asked):
             return
-    raise RefusalError("nothing asks whether it is there already, and what is there may be something else")
+    raise RefusalError(
+        "no existence check of this path precedes the call, and the helper would keep whatever exists there"
+    )
 
 
 def _said(tree: Tree, expression: cst.BaseExpression) -> str:
@@ -126,16 +128,23 @@ def _said(tree: Tree, expression: cst.BaseExpression) -> str:
 
 
 def refuse_scattered(target: Target, statement: cst.CSTNode) -> None:
-    """Refuse a statement that leaves its block: what it would be put around is left by that too.
+    """Refuse to wrap a statement that exits its block, or that is a definition.
 
     Raises:
-        RefusalError: It does, or it defines something.
+        RefusalError: The statement contains `return` or similar, or defines a function or class.
     """
     if isinstance(statement, _FUNCTIONS):
-        raise RefusalError("what stands below only defines something")
+        raise RefusalError("the next statement only defines a function or class")
     for found in m.findall(statement, _LEAVING):
         if _function(target.tree, found) is _function(target.tree, statement):
-            raise RefusalError("the statement below leaves its block")
+            raise RefusalError(
+                f"the next statement contains `{_word(found)}`, which could leave the context early"
+            )
+
+
+def _word(leaving: cst.CSTNode) -> str:
+    """Return the keyword of a node that exits its block."""
+    return type(leaving).__name__.lower()
 
 
 def _bound(statement: cst.CSTNode) -> frozenset[str]:
@@ -153,7 +162,7 @@ def _function(tree: Tree, node: cst.CSTNode) -> cst.CSTNode:
 
 
 def under(target: Target, statement: Whole, test: cst.BaseExpression) -> TreeEdit:
-    """Put a statement under `if test:`."""
+    """Wrap a statement in `if test:`."""
     indent, newline = target.tree.indent(statement), target.tree.newline
 
     def wrapped(line: Whole) -> cst.If:
@@ -166,20 +175,20 @@ def under(target: Target, statement: Whole, test: cst.BaseExpression) -> TreeEdi
 def beside(
     target: Target, statement: cst.BaseStatement, *added: cst.BaseSmallStatement, before: bool = False
 ) -> TreeEdit:
-    """Put statements on lines of their own behind another one, or in front of it.
+    """Add statements on their own lines after or before another statement.
 
     Raises:
-        RefusalError: The statement is no member of a block, as an `elif` is none.
+        RefusalError: The statement is not directly in a block, such as an `elif`.
     """
     tree = target.tree
     if not isinstance(tree.parents[statement], cst.IndentedBlock | cst.Module):
-        raise RefusalError("nothing can be put beside an elif")
+        raise RefusalError("code cannot be added before or after an `elif` branch")
     lines = [own_line(target, small) for small in added]
     return TreeEdit(statement, partial(_with_lines, lines=lines, before=before), additive=True)
 
 
 def own_line(target: Target, small: cst.BaseSmallStatement) -> cst.SimpleStatementLine:
-    """Put a statement on a line, which ends as those of the file do."""
+    """Put a statement on its own line, with the line ending of the file."""
     end = cst.TrailingWhitespace(newline=target.tree.newline)
     return cst.SimpleStatementLine(body=[small], trailing_whitespace=end)
 
@@ -196,23 +205,23 @@ def _with_lines(
 
 
 def suite(body: Sequence[cst.BaseStatement], indent: str | None, newline: cst.Newline) -> cst.IndentedBlock:
-    """Make the block of a compound statement."""
+    """Create the block of a compound statement."""
     return cst.IndentedBlock(body=body, header=cst.TrailingWhitespace(newline=newline), indent=indent)
 
 
 def is_asked_in(target: Target, test: cst.BaseExpression) -> bool:
-    """Tell whether the existence test that the fix is about stands in a condition."""
+    """Check whether a condition contains the existence check that the fix is about."""
     check = target.tree.calls.get(target.fix.check) if target.fix.check is not None else None
     return check is not None and any(node is test for node in (check, *target.tree.ancestors(check)))
 
 
 def refuse_looked_up(target: Target, statement: cst.CSTNode) -> None:
-    """Refuse to put a barrier beside a statement that is reached, or not, as the filesystem answers.
+    """Refuse to add a barrier where a filesystem check decides whether a rank gets there.
 
-    FSR403 says so of a repaired project; a fix that is only shown is not judged by it.
+    FSR403 reports this in a fixed project, but a fix that is only shown is not checked again.
 
     Raises:
-        RefusalError: Processes that get another answer would never come to it.
+        RefusalError: Ranks for which the check differs would never reach the barrier.
     """
     for around in target.tree.ancestors(statement):
         if isinstance(around, _FUNCTIONS):
@@ -222,29 +231,35 @@ def refuse_looked_up(target: Target, statement: cst.CSTNode) -> None:
         for call in calls:
             said = target.tree.module.code_for_node(cst.ensure_type(call, cst.Call).func)
             if said.rpartition(".")[2] in _ASKING:
-                raise RefusalError(f"processes to which {said} says otherwise would not come to the barrier")
+                raise RefusalError(
+                    f"ranks can disagree on `{said}()`, and the added barrier hangs if some ranks skip it"
+                )
 
 
 def enclosing_if(target: Target) -> cst.If:
-    """Give the branch around the call whose test stands at the place that the fix names.
+    """Return the `if` around the call whose test is at the position that the fix names.
 
     Raises:
-        RefusalError: There is none, it has another side, or it is left early.
+        RefusalError: There is none, it has an `else` branch, or its body exits early.
     """
     for node in target.tree.ancestors(target.call):
         if isinstance(node, _FUNCTIONS):
             break
         if isinstance(node, cst.If) and target.tree.span(node.test) == target.fix.check:
             if node.orelse is not None:
-                raise RefusalError("the rank test has an else, which the others take")
-            if m.findall(node.body, _LEAVING):
-                raise RefusalError("the branch of the rank test is left early, so not all would wait")
+                raise RefusalError("the rank check has an `else` branch, which the other ranks run")
+            leaving = m.findall(node.body, _LEAVING)
+            if leaving:
+                said = _word(leaving[0])
+                raise RefusalError(
+                    f"the branch of the rank check contains `{said}`, which could skip the barrier"
+                )
             return node
-    raise RefusalError("the rank test is no plain branch around the call")
+    raise RefusalError("the rank check is not a plain `if` statement around the call")
 
 
 def fresh(target: Target, word: str) -> str:
-    """Give a name that nothing in the file binds: the word, or the word with a number."""
+    """Return a name that the file does not use: the word, or the word with a number."""
     names = target.tree.names
     candidates = (word if number == 1 else f"{word}_{number}" for number in itertools.count(1))
     return next(name for name in candidates if not names.knows(name))

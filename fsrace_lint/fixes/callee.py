@@ -1,4 +1,4 @@
-"""What a call calls, and the path that it is about."""
+"""The function that a call calls, and the path that it uses."""
 
 from __future__ import annotations
 
@@ -26,53 +26,55 @@ _PATH_KEYWORDS: Final = frozenset(("path", "name"))
 
 
 def api_of(target: Target) -> str:
-    """Give the API that the call is known to call, by its name in the catalog.
+    """Return the API that the call calls, by its name in the library models.
 
     Raises:
-        RefusalError: It is none, may be another one, or is a method that looks like one of something else.
+        RefusalError: The function is unknown or ambiguous, or may be a method of another library.
     """
     api, call, tree = target.fix.api, target.call, target.tree
     said = tree.module.code_for_node(call.func)
     is_of_module = api.startswith("*.") and tree.names.is_module(said.partition(".")[0])
     if not api or is_of_module or not _says(tree, call.func, api):
-        raise RefusalError(f"{said} is not known to be what it looks like")
+        raise RefusalError(f"`{said}` could be a different function than its name suggests")
     for word in _owners(tree, call.func) if api.startswith(("*.", "pathlib.")) else ():
         bare = word.lower().lstrip("_")
         if bare in meaning("filesystem") or bare.endswith("_fs") or bare.startswith("sftp"):
-            raise RefusalError(f"{word} may be another kind of filesystem, with other spellings")
+            raise RefusalError(f"`{word}` could be a different kind of filesystem with a different API")
     first = call.args[0].value if call.args else None
     if (api == "*.mkdir" and isinstance(first, _TEXTS)) or (api == "*.rmdir" and first is not None):
-        raise RefusalError("the path is an argument, so this is not pathlib")
+        raise RefusalError("the path is an argument, so this is not a `pathlib` method")
     return api
 
 
 def is_path_method(api: str, *methods: str) -> bool:
-    """Tell whether an API is one of some methods of a path, known to be one (`pathlib.Path.mkdir`) or not."""
+    """Check whether an API is one of these methods of a path, as in `pathlib.Path.mkdir` or `*.mkdir`."""
     owner, _, method = api.rpartition(".")
     return owner in {"*", "pathlib.Path"} and method in methods
 
 
 def receiver(target: Target) -> cst.BaseExpression | None:
-    """Give the path whose method is called; None where it is an argument, as in `Path.mkdir(path)`."""
+    """Return the path whose method is called, or None if it is an argument, as in `Path.mkdir(path)`."""
     function = target.call.func
     is_bound = not (target.tree.names.meaning(function) or "").startswith("pathlib.")
     return function.value if is_bound and isinstance(function, cst.Attribute) else None
 
 
 def written_path(target: Target) -> cst.BaseExpression:
-    """Give the path of the one file that a call writes, where it can be given another one.
+    """Return the path argument of a call that writes a single file.
 
     Raises:
-        RefusalError: It is not known to be given one.
+        RefusalError: The call is not known to write a single file at the given path.
     """
     api, effect = api_of(target), target.effect
     if effect is None or not effect.single_file:
-        raise RefusalError(f"{api.removeprefix('*.')} is not known to write to the path that it is given")
+        raise RefusalError(
+            f"`{api.removeprefix('*.')}` is not known to write a single file at the path that it is given"
+        )
     return named_by(target.call, effect.path)
 
 
 def same_path(tree: Tree, check: cst.BaseExpression, call: cst.Call) -> bool:
-    """Tell whether an existence test and a call spell the same path."""
+    """Check whether an existence check and a call use the same path expression."""
     if not isinstance(check, cst.Call):
         return False
     paths = [_path_of(tree, check), _path_of(tree, call)]
@@ -80,7 +82,7 @@ def same_path(tree: Tree, check: cst.BaseExpression, call: cst.Call) -> bool:
 
 
 def only_puts_together(tree: Tree, check: cst.Call) -> bool:
-    """Tell whether a test may be left out: what gives its path does nothing but put it together."""
+    """Check whether a test can be removed, because computing its path has no side effects."""
     function = check.func
     owner = function.value if isinstance(function, cst.Attribute) else function
     inner = [*m.findall(owner, _DOING), *(each for given in check.args for each in m.findall(given, _DOING))]
@@ -88,7 +90,7 @@ def only_puts_together(tree: Tree, check: cst.Call) -> bool:
 
 
 def _says(tree: Tree, function: cst.BaseExpression, api: str) -> bool:
-    """Tell whether a call is spelled as one of an API, not by a name that may stand for more than one."""
+    """Check whether the code names the API itself, rather than a variable that may be another function."""
     last = api.rpartition(".")[2]
     match function:
         case cst.Attribute(attr=attr) if attr.value == last:
@@ -99,7 +101,7 @@ def _says(tree: Tree, function: cst.BaseExpression, api: str) -> bool:
 
 
 def _owners(tree: Tree, function: cst.BaseExpression) -> Iterator[str]:
-    """Give the names that say whose method a call calls, and what they are imported as."""
+    """Yield the names that the method is called on, and the modules that they come from."""
     given = {name for argument in m.findall(function, m.Arg()) for name in m.findall(argument, m.Name())}
     for name in m.findall(function, m.Name()):
         if name not in given:

@@ -1,4 +1,4 @@
-"""The tests and the barriers that fixes add: as the file spells them, else those of the helpers."""
+"""Rank checks and barriers that fixes add: in the style of the file, or from the helpers."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _BUILTIN: Final = frozenset({"int", "str", "bool", "len"})
 
 
 def helper(target: Target, name: str) -> Spelled:
-    """Give an expression for a helper at the target, and the import lines that it needs."""
+    """Return an expression for a helper, and the import lines that it needs."""
     module = target.surroundings.helpers
     return spell(target, module, name, f"from {module} import {name}")
 
 
 def rank_test(target: Target) -> Spelled:
-    """Give the test for the first process of the job."""
+    """Return the check for rank 0."""
     return _spelled(target, target.surroundings.idiom(target.fix.span).tests, "is_main_process")
 
 
 def barrier_call(target: Target) -> Spelled:
-    """Give the call in which all processes wait."""
+    """Return the barrier call."""
     return _spelled(target, target.surroundings.idiom(target.fix.span).barriers, "barrier")
 
 
@@ -48,15 +48,17 @@ def _spelled(target: Target, texts: Iterable[str], otherwise: str) -> Spelled:
 
 
 def refuse_collectives(target: Target, node: cst.CSTNode) -> None:
-    """Refuse to let some processes alone run what all may have to run together.
+    """Refuse to run code on some ranks only if every rank may have to run it.
 
     Raises:
-        RefusalError: It calls a collective, an unknown method of an object that coordinates the
-            processes, or gathers the state of a model that may be divided among them.
+        RefusalError: The code calls a collective, calls an unknown method of an object that
+            coordinates ranks, or gathers the state of a model that may be sharded.
     """
     tree = target.tree
     for said in target.surroundings.collectives(tree.span(node)):
-        raise RefusalError(f"{said} may wait for all processes, and some alone would run it")
+        raise RefusalError(
+            f"`{said}` may wait for every rank, and the fix would keep some ranks from calling it"
+        )
     for call in m.findall(node, m.Call()):
         if not isinstance(call, cst.Call):
             continue
@@ -64,13 +66,15 @@ def refuse_collectives(target: Target, node: cst.CSTNode) -> None:
         owner, _, last = said.rpartition(".")
         word = owner.rpartition(".")[2].strip("_()").lower()
         if last.lstrip("_").startswith(tuple(meaning("collective"))):
-            raise RefusalError(f"{said} may wait for all processes, and some alone would run it")
+            raise RefusalError(
+                f"`{said}` may wait for every rank, and the fix would keep some ranks from calling it"
+            )
         if _SAVING.match(last) and word.endswith(tuple(meaning("coordinator"))):
-            raise RefusalError(f"{said} may be a save that all processes must call")
+            raise RefusalError(f"`{said}` may be a save that every rank must call")
         if last == "save_pretrained" and not word.endswith(tuple(meaning("undivided"))):
-            raise RefusalError(f"{said} may be a save that all processes must call")
+            raise RefusalError(f"`{said}` may be a save that every rank must call")
         if last == "state_dict" and any(name in tree.text for name in meaning("sharding")):
-            raise RefusalError(f"{said} may gather a model that is divided among the processes")
+            raise RefusalError(f"`{said}` may gather the state of a model that is sharded across ranks")
 
 
 def _usable(target: Target, spelled: Iterable[str]) -> Spelled | None:
@@ -78,7 +82,7 @@ def _usable(target: Target, spelled: Iterable[str]) -> Spelled | None:
         try:
             expression = cst.parse_expression(text)
         except cst.ParserSyntaxError:
-            # Too long to be spelled out, or not remembered to the last sign.
+            # The stored text was truncated.
             continue
         names = {node.value for node in _roots(expression)}
         if all(name in _BUILTIN or _is_visible(target, name) for name in names):
@@ -87,7 +91,7 @@ def _usable(target: Target, spelled: Iterable[str]) -> Spelled | None:
 
 
 def _roots(expression: cst.BaseExpression) -> Iterable[cst.Name]:
-    """Give the names that an expression reads, without those of attributes and keywords."""
+    """Yield the names that an expression reads, without attributes and keywords."""
     match expression:
         case cst.Name():
             yield expression
@@ -106,7 +110,7 @@ def _roots(expression: cst.BaseExpression) -> Iterable[cst.Name]:
 
 
 def _is_visible(target: Target, name: str) -> bool:
-    """Tell whether a name is bound in a function around the target, or at the top level of the file."""
+    """Check whether a name is bound in an enclosing function or at the top level of the file."""
     tree = target.tree
     around = [tree.begin(node) for node in tree.ancestors(target.call) if isinstance(node, cst.FunctionDef)]
     for binding in tree.names.imported.get(name, ()):

@@ -1,4 +1,4 @@
-"""Put an `os.mkdir` into a `try` that accepts a directory that is already there."""
+"""Wrap `os.mkdir()` in a `try` that accepts an existing directory."""
 
 from __future__ import annotations
 
@@ -20,22 +20,26 @@ _ERROR: Final = "FileExistsError"
 
 
 def handle(target: Target, path: cst.BaseExpression) -> tuple[TreeEdit, tuple[str, ...]]:
-    """Give the edit that puts the call into a `try`, and the import lines that it needs.
+    """Return the edit that wraps the call in a `try`, and the import lines that it needs.
 
-    The call itself stays as it is. Its path is written a second time, in the
-    handler, so it must be one that can be read twice.
+    The call itself does not change. The handler evaluates the path a second time, so
+    the path must be an expression that can be evaluated twice.
     """
     tree = target.tree
     again = repeated(path)
     if again is None:
         raise RefusalError(
-            "the path may be bytes, which pathlib does not take, and is not plain enough to repeat"
+            "the path may be bytes or empty, which `pathlib` treats differently, "
+            "and it is not simple enough to evaluate twice"
         )
     line = own_statement(target)
     if line is None:
-        raise RefusalError("the path may be bytes, and the call is not a statement of its own")
+        raise RefusalError(
+            "the path may be bytes or empty, which `pathlib` treats differently, "
+            "and the call is not a statement on its own line"
+        )
     if tree.names.knows(_ERROR):
-        raise RefusalError(f"the name {_ERROR} also means something else in this file")
+        raise RefusalError(f"the name `{_ERROR}` has another meaning in this file")
     functions, imports = _os_path(target)
     test = cst.Call(func=cst.Attribute(functions, cst.Name("isdir")), args=[cst.Arg(again)])
     end = line.trailing_whitespace
@@ -46,7 +50,7 @@ def handle(target: Target, path: cst.BaseExpression) -> tuple[TreeEdit, tuple[st
 
 
 def repeated(path: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Write an expression again, without its layout, where reading it twice gives the same twice."""
+    """Copy an expression without its layout, or return None if evaluating it twice may differ."""
     match path:
         case cst.Name(value=name):
             return cst.Name(name)
@@ -72,10 +76,10 @@ def _constant(key: cst.BaseExpression) -> cst.BaseExpression | None:
 
 
 def refuse_handled(target: Target) -> None:
-    """Refuse a call whose FileExistsError somebody waits for: that may be how the program tells who is first.
+    """Refuse a call whose FileExistsError is handled: the program may use it to find out who is first.
 
     Raises:
-        RefusalError: A handler around the call names it.
+        RefusalError: A handler around the call names the exception.
     """
     inner: cst.CSTNode = target.call
     for node in target.tree.ancestors(target.call):
@@ -84,7 +88,7 @@ def refuse_handled(target: Target) -> None:
         if isinstance(node, cst.Try | cst.TryStar) and node.body is inner:
             kinds = [handler.type for handler in node.handlers if handler.type is not None]
             if any(m.findall(kind, m.Name(_ERROR)) for kind in kinds):
-                raise RefusalError(f"{_ERROR} is handled around the call already")
+                raise RefusalError(f"an `except` clause around the call already handles `{_ERROR}`")
         inner = node
 
 
@@ -96,7 +100,7 @@ def _os_path(target: Target) -> tuple[cst.BaseExpression, tuple[str, ...]]:
 
 
 def _ends_file(tree: Tree, line: Suite) -> bool:
-    """Tell whether a line is the last, and has no line ending of its own."""
+    """Check whether a line is the last one and has no line ending."""
     if tree.module.has_trailing_newline:
         return False  # without the whole file being spelled for each fix in it
     last = tree.text.count("\n") + 1

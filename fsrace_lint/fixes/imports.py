@@ -1,4 +1,4 @@
-"""Name a thing of another module in a file, importing it at the top where that is needed."""
+"""Refer to a name of another module, and add an import at the top if needed."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _IMPORT: Final = m.SimpleStatementLine(body=[m.ImportFrom() | m.Import()])
 
 
 def spell(target: Target, module: str, name: str, line: str) -> tuple[cst.BaseExpression, tuple[str, ...]]:
-    """Give an expression for `module.name` at the target, and the import line that it needs.
+    """Return an expression for `module.name` at the target, and the import line that it needs.
 
-    `line` is the import to add where the file has none. A name that may mean
-    something else at the target makes this refuse.
+    `line` is the import to add if the file has none. Refuses if the name may have
+    another meaning at the target.
     """
     full = f"{module}.{name}"
     for local, bindings in target.tree.names.imported.items():
@@ -36,7 +36,7 @@ def spell(target: Target, module: str, name: str, line: str) -> tuple[cst.BaseEx
     direct = line.startswith("from ")
     added = name if direct else module
     if direct and target.tree.names.starred:
-        raise RefusalError(f"a star import may give {name} another meaning")
+        raise RefusalError(f"a star import may give `{name}` another meaning")
     _, trouble = _standing(target, added, full if direct else module)
     if trouble is not None:
         raise RefusalError(trouble)
@@ -44,7 +44,7 @@ def spell(target: Target, module: str, name: str, line: str) -> tuple[cst.BaseEx
 
 
 class _KeepingLineEnds(cst.CSTTransformer):
-    """Writes out the line endings that are the module's default, so that this can become another one."""
+    """Makes default line endings explicit, so that the default of the module can change."""
 
     def __init__(self, default: str) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class _KeepingLineEnds(cst.CSTTransformer):
 
 
 def add_imports(module: cst.Module, lines: Iterable[str], newline: cst.Newline) -> cst.Module:
-    """Put import lines into a module, each once, where libcst puts imports: below those at its top."""
+    """Add each import line once, where libcst adds imports: after the imports at the top."""
     wanted = []
     for line in sorted(set(lines)):
         match line.split():
@@ -73,7 +73,7 @@ def add_imports(module: cst.Module, lines: Iterable[str], newline: cst.Newline) 
 
 
 def _at_the_top(module: cst.Module, wanted: Sequence[ImportItem]) -> cst.Module:
-    """Let libcst see the imports at the top alone, which is all that it asks: it copies what it is given."""
+    """Pass only the imports at the top to libcst, because it copies everything that it is given."""
     visitor = AddImportsVisitor(CodemodContext(), wanted)
     head = next((i for i, statement in enumerate(module.body) if i and not m.matches(statement, _IMPORT)), 0)
     if not head:
@@ -88,7 +88,7 @@ def _at_the_top(module: cst.Module, wanted: Sequence[ImportItem]) -> cst.Module:
 
 
 def _with_own_comments(module: cst.Module) -> cst.Module:
-    """Give the comments above the first statement that are about it to that statement, not to the file."""
+    """Attach comments above the first statement to that statement instead of the file."""
     if not module.body or isinstance(module.body[0], cst.SimpleStatementLine):
         return module
     split = 0
@@ -102,17 +102,17 @@ def _with_own_comments(module: cst.Module) -> cst.Module:
 
 
 def _standing(target: Target, local: str, meaning: str) -> tuple[bool, str | None]:
-    """Tell whether the module imports a name at its top level, and why the target cannot use it."""
+    """Check whether the module imports a name at its top level, and why the target cannot use it."""
     tree = target.tree
     bindings = tree.names.imported.get(local, ())
     if local in tree.names.bound or any(binding.meaning != meaning for binding in bindings):
-        return False, f"the name {local} also means something else in this file"
+        return False, f"the name `{local}` has another meaning in this file"
     scopes = {tree.begin(node) for node in tree.ancestors(target.call) if isinstance(node, SCOPES)}
     if any(not scopes.isdisjoint(binding.standing.scopes) for binding in bindings):
-        return False, f"{local} is imported within the same function"
+        return False, f"`{local}` is imported inside the same function, and may not be defined here yet"
     tops = [binding.standing.span for binding in bindings if binding.standing.is_top]
     if tops and min(tops) > tree.span(target.call):
-        return True, f"{local} is imported further down only"
+        return True, f"`{local}` is imported only after this line"
     return bool(tops), None
 
 

@@ -1,4 +1,4 @@
-"""What the names of one file mean, as far as its imports say."""
+"""What the names in one file refer to, according to its imports."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NAMED: Final = (
 
 
 class ImportPosition(msgspec.Struct, frozen=True):
-    """Where an import statement stands."""
+    """The position and the scopes of an import statement."""
 
     span: Span
     scopes: tuple[tuple[int, int], ...]
@@ -49,7 +49,7 @@ class ImportPosition(msgspec.Struct, frozen=True):
 
 
 class ImportBinding(msgspec.Struct, frozen=True):
-    """A name that an import statement binds, and what it then stands for."""
+    """A name that an import statement binds, and what it refers to."""
 
     meaning: str
     is_plain: bool
@@ -58,7 +58,7 @@ class ImportBinding(msgspec.Struct, frozen=True):
 
 
 class ImportedNames(msgspec.Struct, frozen=True):
-    """The imported names, the names bound in any other way, and the modules imported with a star."""
+    """Imported names, names bound in any other way, and star imports."""
 
     imported: Mapping[str, tuple[ImportBinding, ...]]
     bound: frozenset[str]
@@ -66,11 +66,11 @@ class ImportedNames(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, module: cst.Module, standing: Callable[[ImportStatement], ImportPosition]) -> ImportedNames:
-        """Collect the names of a module, in whatever scope they are bound.
+        """Collect the names of a module that are bound in any scope.
 
         Args:
             module: The module.
-            standing: Tells where one of its imports stands.
+            standing: Returns the position of an import statement.
         """
         found = _Collected(module)
         imported = {
@@ -84,7 +84,7 @@ class ImportedNames(msgspec.Struct, frozen=True):
 
     @classmethod
     def joined(cls, parts: Iterable[ImportedNames]) -> ImportedNames:
-        """Give the names of a file from those of its parts, in their order."""
+        """Combine the names of the parts of a file, in order."""
         imported = collections.defaultdict[str, tuple[ImportBinding, ...]](tuple)
         bound, starred = set[str](), set[str]()
         for part in parts:
@@ -95,7 +95,7 @@ class ImportedNames(msgspec.Struct, frozen=True):
         return cls(dict(imported), frozenset(bound), frozenset(starred))
 
     def meaning(self, expression: cst.BaseExpression) -> str | None:
-        """Spell a dotted name in full, where the imports leave no doubt about it."""
+        """Return the full dotted name of an expression, or None if the imports leave it ambiguous."""
         match expression:
             case cst.Attribute(value=value, attr=attr):
                 owner = self.meaning(value)
@@ -106,22 +106,22 @@ class ImportedNames(msgspec.Struct, frozen=True):
         return None
 
     def is_module(self, name: str) -> bool:
-        """Tell whether a plain `import` binds the name."""
+        """Check whether a plain `import` binds the name."""
         return any(binding.is_plain for binding in self.imported.get(name, ()))
 
     def knows(self, name: str) -> bool:
-        """Tell whether anything in the file binds the name, stars aside."""
+        """Check whether the file binds the name, except by a star import."""
         return name in self.bound or name in self.imported
 
 
 def count_bindings(scope: cst.CSTNode, name: str) -> int:
-    """Count the places that bind a name within a node, in whatever scope."""
+    """Count the places in a node that bind a name, in any scope."""
     found = _Collected(scope)
     return found.bound.count(name) + len(found.imported.get(name, ()))
 
 
 class _Collected:
-    """What is bound within a node; imports with what each name stands for, and the statement."""
+    """The names bound in a node, and its imports with their meaning and statement."""
 
     def __init__(self, scope: cst.CSTNode) -> None:
         self.imported: dict[str, list[tuple[str, ImportStatement]]] = {}

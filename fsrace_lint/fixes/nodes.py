@@ -1,4 +1,4 @@
-"""Walk through syntax: `CSTNode.children` makes a copy of each node for it."""
+"""Traverse syntax trees without `CSTNode.children`, which copies each node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def children(node: cst.CSTNode) -> list[cst.CSTNode]:
-    """Give what lies right within a node, field by field."""
+    """List the direct children of a node, field by field."""
     found: list[cst.CSTNode] = []
     for name in _fields(type(node)):
         value = getattr(node, name)
@@ -30,9 +30,9 @@ def _fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
 
 
 def within(node: cst.CSTNode, *leaves: type[cst.CSTNode]) -> Iterator[cst.CSTNode]:
-    """Give a node and all that lies within it, outside first, but not what lies within leaves.
+    """Yield a node and its descendants, parents first, but nothing inside leaves.
 
-    Statements come in the order of the file; the parts of an expression need not.
+    Statements are in the order of the file; the parts of an expression may not be.
     """
     waiting = [node]
     while waiting:
@@ -43,7 +43,7 @@ def within(node: cst.CSTNode, *leaves: type[cst.CSTNode]) -> Iterator[cst.CSTNod
 
 
 def parents(node: cst.CSTNode) -> dict[cst.CSTNode, cst.CSTNode]:
-    """Give what lies right around each node within one."""
+    """Map each descendant of a node to its parent."""
     around: dict[cst.CSTNode, cst.CSTNode] = {}
     waiting = [node]
     while waiting:
@@ -55,7 +55,7 @@ def parents(node: cst.CSTNode) -> dict[cst.CSTNode, cst.CSTNode]:
 
 
 def comments(node: cst.CSTNode) -> list[cst.Comment]:
-    """List the comments within a node, in their order."""
+    """List the comments in a node, in order."""
     found: list[cst.Comment] = []
     if isinstance(node, cst.Comment):
         found.append(node)

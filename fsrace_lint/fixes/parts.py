@@ -1,4 +1,7 @@
-"""A file in parts, parsed, changed and checked by themselves: a change within one function needs one."""
+"""Split a file into parts that are parsed, changed, and checked separately.
+
+A change in one function needs only one part.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,13 @@ if TYPE_CHECKING:
     from fsrace_lint.findings.finding import Fix
 
 _STRETCH: Final = 16_384
-"""How many characters, at least, are looked through for names at a time."""
+"""Minimum number of characters to search for names at a time."""
 _MARK: Final = 2
-"""How many lines a mark has."""
+"""Number of lines in a marker statement."""
 
 
 class Replaced(msgspec.Struct, frozen=True):
-    """Lines of a file, counted from 0, and the text that takes their place."""
+    """Lines of a file, counted from 0, and the text that replaces them."""
 
     first: int
     last: int
@@ -37,7 +40,7 @@ class Replaced(msgspec.Struct, frozen=True):
 
 
 class FilePart(NamedTuple):
-    """Some lines of a file, as a file of its own, between what makes it one."""
+    """Lines of a file as a file of their own, with the marker statements around them."""
 
     source: Source
     tree: Tree
@@ -47,14 +50,14 @@ class FilePart(NamedTuple):
     below: str
 
     def replaced(self, text: str) -> Replaced | None:
-        """Tell what a changed text of the part changes in the file; None if that is more than its lines."""
+        """Map a changed text of the part to the file; return None if it changes more than the lines."""
         if not (text.startswith(self.above) and text.endswith(self.below)):
             return None
         return Replaced(self.first, self.last, text[len(self.above) :].removesuffix(self.below))
 
 
 class _Piece(NamedTuple):
-    """Statements of one block that share lines: from the first line to the last, counted from 0."""
+    """Statements of one block that share lines; `begin` and `end` are counted from 0."""
 
     begin: int
     end: int
@@ -65,7 +68,7 @@ class _Piece(NamedTuple):
 
 
 class _Stretch(NamedTuple):
-    """Lines of a file, and the class around them: its first line, that of its body, and its indentation."""
+    """Lines of a file, and the enclosing class: its first line, first line of the body, and indentation."""
 
     first: int
     last: int
@@ -73,19 +76,19 @@ class _Stretch(NamedTuple):
 
 
 class Parts:
-    """A file that can be taken apart between statements of the file itself, and of its classes.
+    """A file that can be split between the statements of the module, and of its classes.
 
-    A part is parsed to what the file is parsed to at this place, as a statement begins and ends with
-    its lines whatever stands around it. What the file decides is told to each part: its names; its
-    indentation and its line ending, which libcst takes from what comes first, by a mark. That is a statement
-    which stands above and below the part, so that what is put there is seen.
+    A part is parsed to the same nodes as in the whole file, because each statement starts and ends with
+    its lines. Each part has what the whole file decides: the names of the file, and its indentation and
+    line ending. libcst takes the last two from the first lines, so a marker statement precedes the part.
+    Another one follows it, so that text that is added there is found.
     """
 
     def __init__(self, source: Source, module: ast.Module) -> None:
         """Find the parts of a file.
 
         Raises:
-            ValueError: It cannot be taken apart.
+            ValueError: The file cannot be split.
         """
         text = source.text
         self.source = source
@@ -94,7 +97,7 @@ class Parts:
         pieces = _pieces(module.body)
         top = next((number for number, piece in enumerate(pieces) if number and not piece.is_import()), 0)
         if not top:
-            raise ValueError("no statement follows those at the top")
+            raise ValueError("no statement follows the imports at the top")
         cuts = [0, pieces[top].begin, *self._cuts(pieces[top:], ""), len(self._lines)]
         self._outer = [_Stretch(*lines) for lines in pairwise(cuts)]
         self._stretches = [self._outer[0]]
@@ -104,12 +107,12 @@ class Parts:
         self._indent = self._indentation(module)
         self._whole = Whole(text, ImportedNames.joined(self._names()))
         self.imported: dict[frozenset[str], Replaced | None] = {}
-        """The top of the file with imports added."""
+        """The top of the file with these imports added."""
         self._made: tuple[_Stretch, FilePart] | None = None
 
     @classmethod
     def of(cls, source: Source) -> Parts | None:
-        """Take a file apart; None where its parts might not be read as they are read in it."""
+        """Split a file; return None if a part might be parsed differently than in the whole file."""
         text = source.text
         if source.encoding != "utf-8" or "\f" in text or "\r" in text.replace("\r\n", "\n"):
             return None
@@ -120,7 +123,7 @@ class Parts:
             return None
 
     def part(self, fix: Fix) -> FilePart | None:
-        """Give the part in which a fix is made; None where it concerns more than one function."""
+        """Return the part that a fix changes, or None if it concerns more than one function."""
         number = bisect_right(self._stretches, fix.span.line - 1, key=lambda stretch: stretch.first) - 1
         stretch = self._stretches[number]
         places = (fix.span,) if fix.check is None else (fix.span, fix.check)
@@ -136,7 +139,7 @@ class Parts:
 
     @cached_property
     def top(self) -> FilePart:
-        """What stands above the first statement that is no import: imports are added there."""
+        """The part before the first statement that is not an import; imports are added there."""
         return self._part(self._outer[0])
 
     def _part(self, stretch: _Stretch) -> FilePart:
@@ -162,7 +165,7 @@ class Parts:
         return f"{indent}if {self._name}:{self._newline}{indent}{self._indent}pass{self._newline}"
 
     def _names(self) -> Iterator[ImportedNames]:
-        """Collect the names of the file, some lines after the other: a tree of all is large."""
+        """Collect the names of the file in chunks, because a tree of the whole file is large."""
         first = size = 0
         for begin, last, _ in self._outer:
             size += sum(map(len, self._lines[begin:last]))
@@ -172,13 +175,13 @@ class Parts:
             text = "".join((above, *self._lines[first:last], below))
             module = cst.parse_module(text)
             if module.code != text:
-                raise ValueError("libcst does not give the text back as it is")
+                raise ValueError("libcst does not reproduce the text")
             shifts = [(1, first - _MARK if first else 0)]
             yield ImportedNames.of(module, Places(module, shifts).standing)
             first, size = last, 0
 
     def _divided(self, stretch: _Stretch, piece: _Piece) -> list[_Stretch]:
-        """Part the lines of a class between its statements; those of anything else are one stretch."""
+        """Split the lines of a class between its statements; anything else is one stretch."""
         match piece.statements:
             case [ast.ClassDef(body=[statement, *_] as body)]:
                 indent = self._lines[statement.lineno - 1][: statement.col_offset]
@@ -195,7 +198,7 @@ class Parts:
         return [stretch]
 
     def _cuts(self, pieces: Sequence[_Piece], indent: str) -> Iterator[int]:
-        """Give the lines that part some pieces; a comment indented more belongs to what is above."""
+        """Yield the lines between pieces; a comment with more indentation belongs to the piece above."""
         for above, below in pairwise(pieces):
             rows = range(above.end, below.begin)
             yield max((row + 1 for row in rows if self._is_comment(row, indent)), default=above.end)
@@ -206,7 +209,7 @@ class Parts:
         return bare.startswith("#") and len(line) - len(bare) > len(indent)
 
     def _indentation(self, module: ast.Module) -> str:
-        """Give the indentation of the first block."""
+        """Return the indentation of the first block."""
         statements = (node for node in ast.walk(module) if isinstance(node, ast.stmt))
         spaces = ((node.lineno, self._lines[node.lineno - 1][: node.col_offset]) for node in statements)
         return min((pair for pair in spaces if pair[1].isspace()), default=(0, "    "))[1]
@@ -227,7 +230,7 @@ def _pieces(statements: Sequence[ast.stmt]) -> list[_Piece]:
 
 
 def _strange(text: str) -> str:
-    """Give a name that stands nowhere in a text."""
+    """Return a name that does not occur in a text."""
     name = "_part"
     while name in text:
         name += "_"

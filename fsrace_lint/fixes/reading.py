@@ -1,4 +1,4 @@
-"""Read a file for repair, or refuse it where libcst would not survive it, or not keep its bytes."""
+"""Parse a file for fixing, or refuse it if libcst would crash or change unrelated bytes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 TOO_DEEP: Final = "the code is nested too deeply"
 BOM: Final = b"\xef\xbb\xbf"
 _LONGEST: Final = 500
-"""How many parts a chain may have that the parser of Python takes for one node, or facts hold flat."""
+"""Maximum number of operands in a chain."""
 
 
 def read(source: Source) -> Tree:
     """Parse a whole file.
 
     Raises:
-        RefusalError: It cannot be repaired.
+        RefusalError: The file cannot be fixed.
     """
     try:
         if is_endless(parsed(source.text)):
@@ -35,33 +35,33 @@ def read(source: Source) -> Tree:
     except (SyntaxError, ValueError, cst.ParserSyntaxError):
         raise RefusalError("libcst cannot parse the file") from None
     if "\f" in tree.module.default_indent:
-        raise RefusalError("a form feed stands in the indentation")
+        raise RefusalError("the indentation contains a form feed")
     if encoded(source, tree.module.code) != source.data:
-        raise RefusalError("the file would not keep its bytes, so nothing in it is changed")
+        raise RefusalError("the file cannot be rewritten without changing unrelated bytes")
     return tree
 
 
 def parsed(text: str) -> ast.Module:
-    """Parse a text as Python does, without a word about what it warns of."""
+    """Parse a text as Python does, without syntax warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(text)
 
 
 def encoded(source: Source, text: str) -> bytes:
-    """Give the bytes of a text as those of a source are written.
+    """Encode a text as the source is encoded.
 
     Raises:
-        RefusalError: Its encoding has no bytes for it.
+        RefusalError: The encoding cannot represent the text.
     """
     try:
         return (BOM if source.bom else b"") + text.encode(source.encoding)
     except UnicodeError:
-        raise RefusalError(f"the file cannot be written as {source.encoding.upper()}") from None
+        raise RefusalError(f"the file cannot be encoded as {source.encoding.upper()}") from None
 
 
 def is_endless(module: ast.Module) -> bool:
-    """Tell whether libcst, for which each part is a level, may run out of stack and end the process."""
+    """Check whether libcst, which recurses for each operand, may overflow the stack and crash."""
     return any(
         (isinstance(node, ast.BoolOp) and len(node.values) > _LONGEST)
         or (isinstance(node, ast.BinOp) and _is_long(node))
@@ -72,7 +72,7 @@ def is_endless(module: ast.Module) -> bool:
 
 
 def _is_long(node: ast.expr) -> bool:
-    """Tell whether a sum, or what else has its operators in a row, has too many parts."""
+    """Check whether a chain of binary operators has too many operands."""
     for _ in range(_LONGEST):
         if not isinstance(node, ast.BinOp):
             return False

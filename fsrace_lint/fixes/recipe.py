@@ -1,4 +1,4 @@
-"""What a recipe is given, and what it gives back."""
+"""The input and output of recipes."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from fsrace_lint.fixes.tree import Tree
 
 
 class RefusalError(Exception):
-    """The reason why a fix is not made, in words for the user."""
+    """The reason why a fix is refused, as shown to the user."""
 
 
 class TreeEdit(msgspec.Struct, frozen=True):
     """One change to one node.
 
-    `rewrite` is given the node as the edits below it have left it, and must build
-    on that. An `additive` edit only adds to the node, so it may follow another; one
-    that puts something beside the node comes last. A `whole` one keeps nothing of what
-    other fixes make of the node.
+    `rewrite` receives the node after the edits inside it, and must build on that. An
+    `additive` edit only adds to the node, so it can be applied after another edit. A
+    `whole` edit discards what other fixes change inside the node.
     """
 
     node: cst.CSTNode
@@ -34,28 +33,28 @@ class TreeEdit(msgspec.Struct, frozen=True):
 
 
 def put(node: cst.CSTNode, *instead: cst.CSTNode) -> TreeEdit:
-    """Make the edit that puts one or more other nodes in the place of one."""
+    """Return the edit that replaces a node with one or more other nodes."""
     new = instead[0] if len(instead) == 1 else cst.FlattenSentinel(instead)
     return TreeEdit(node, lambda _: new, whole=True)
 
 
 def drop(node: cst.CSTNode) -> TreeEdit:
-    """Make the edit that takes a statement out."""
+    """Return the edit that removes a statement."""
     return TreeEdit(node, lambda _: cst.RemoveFromParent(), whole=True)
 
 
 class Change(msgspec.Struct, frozen=True):
-    """All that one fix does to a file: its edits, and the import lines it needs."""
+    """All changes of one fix to a file: its edits, and the import lines that it needs."""
 
     edits: tuple[TreeEdit, ...]
     imports: tuple[str, ...] = ()
 
 
 class Surroundings(msgspec.Struct, frozen=True):
-    """What the project says to a fix.
+    """What a fix needs to know about the project.
 
-    `idiom` is how the file spells things at a call, `collectives` the calls within a span at which all
-    processes meet, `entries` what library names mean, and `helpers` the module of the helpers.
+    `idiom` returns how the file writes rank checks and barriers at a call, `collectives` the collective
+    calls within a span, and `entries` the library models. `helpers` is the module of the helpers.
     """
 
     idiom: Callable[[Span], Idiom]
@@ -65,7 +64,7 @@ class Surroundings(msgspec.Struct, frozen=True):
 
 
 class Target(msgspec.Struct, frozen=True):
-    """What a recipe works on: the file, the call, the fix that was asked for, and what is around it."""
+    """The input of a recipe: the file, the call, the requested fix, and its surroundings."""
 
     tree: Tree
     call: cst.Call
@@ -74,6 +73,6 @@ class Target(msgspec.Struct, frozen=True):
 
     @property
     def effect(self) -> Effect | None:
-        """What the call does, as the catalog has it."""
+        """What the call does, according to the library models."""
         found: Effect | None = self.surroundings.entries().exact("effect", self.fix.api)
         return found

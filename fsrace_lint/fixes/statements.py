@@ -1,4 +1,4 @@
-"""Take a call out of the `if` around it, or put it into a `with`, and keep every comment."""
+"""Remove the `if` around a call, or wrap the call in a `with`, and keep every comment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PRAGMA: Final = re.compile(r"#\s*(noqa|nosec|type:|pragma:|pylint:|pyright:|myp
 
 
 def own_statement(target: Target) -> Suite | None:
-    """Give the line that holds the call and nothing else, if there is one."""
+    """Return the line that contains only the call, or None."""
     parents = target.tree.parents
     expression = parents[target.call]
     line = parents[expression]
@@ -34,9 +34,9 @@ def own_statement(target: Target) -> Suite | None:
 
 
 def unwrap(target: Target, tests: frozenset[str]) -> tuple[TreeEdit, ...]:
-    """Drop the `if` around the call where it runs nothing else, if one test of the same path is false.
+    """Remove an `if` that contains only the call and runs it if a check of the same path is false.
 
-    `tests` are the functions whose test may go, by their last name.
+    `tests` are the last names of the functions whose check can be removed.
     """
     guard = _guard(target)
     if guard is None or not _is_plain(target, guard, tests):
@@ -45,14 +45,14 @@ def unwrap(target: Target, tests: frozenset[str]) -> tuple[TreeEdit, ...]:
 
 
 def wrap(target: Target, manager: cst.BaseExpression, name: str = "") -> TreeEdit:
-    """Put the statement that is the call into a `with manager:` block, which binds a name if one is given.
+    """Wrap the call in a `with manager:` block, or `with manager as name:` if a name is given.
 
     Raises:
-        RefusalError: The call is not a statement of its own.
+        RefusalError: The call is not a statement on its own line.
     """
     line = own_statement(target)
     if line is None:
-        raise RefusalError("the call is not a statement of its own")
+        raise RefusalError("the call is not a statement on its own line")
     indent = target.tree.indent(line)
     item = cst.WithItem(manager, asname=cst.AsName(cst.Name(name)) if name else None)
     return TreeEdit(line, partial(_wrapped, item=item, indent=indent, newline=target.tree.newline))
@@ -61,7 +61,7 @@ def wrap(target: Target, manager: cst.BaseExpression, name: str = "") -> TreeEdi
 def enclosed(
     line: Suite, outer: _Block, indent: str | None, newline: cst.Newline
 ) -> _Block | cst.IndentedBlock:
-    """Put a compound statement at the place of the line that it was made from."""
+    """Replace a line with the compound statement that was built from it."""
     if isinstance(line, cst.SimpleStatementLine):
         return outer.with_changes(leading_lines=line.leading_lines)
     header = cst.TrailingWhitespace(newline=newline)
@@ -125,7 +125,7 @@ def _unwrapped(guard: cst.If, newline: cst.Newline) -> cst.SimpleStatementLine:
 
 
 def _marked(inner: cst.SimpleStatementLine, mark: cst.TrailingWhitespace) -> cst.SimpleStatementLine | None:
-    """Put a comment that is meant for tools on the line, unless another one stands there."""
+    """Move a comment for tools to the line, unless the line already has a comment."""
     ending = inner.trailing_whitespace
     if ending.comment is not None:
         return None

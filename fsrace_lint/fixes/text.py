@@ -1,4 +1,4 @@
-"""Tell what is evidently text or a path object: what `Path()` takes, and never bytes."""
+"""Find out whether an expression is clearly text or a path object, which `Path()` accepts, and not bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _PATHS: Final = frozenset(("pathlib.Path", "pathlib.PosixPath", "pathlib.PurePath", "pathlib.PurePosixPath"))
 _LONGEST: Final = 8
-"""How many names may lead to an expression: the code around each is looked through."""
+"""Maximum number of variables to follow, because each one searches the code around it."""
 _TYPES: Final = _PATHS | {"str", "None", "os.PathLike"}
 _GENERICS: Final = frozenset(("os.PathLike", "typing.Optional", "typing.Union"))
 _BUILTINS: Final = frozenset(("str", "None"))
@@ -25,7 +25,7 @@ _ASSIGNMENTS: Final = m.Assign() | m.AnnAssign()
 
 
 def is_text(tree: Tree, expression: cst.BaseExpression, seen: frozenset[str] = frozenset()) -> bool:
-    """Tell whether an expression gives text or a path object; `seen` are the names that led to it."""
+    """Check whether an expression is text or a path object. `seen` are the variables already followed."""
     match expression:
         case cst.FormattedString():
             return True
@@ -65,7 +65,7 @@ def _names_text(tree: Tree, name: cst.Name, seen: frozenset[str]) -> bool:
 
 
 def _bound_by(tree: Tree, name: cst.Name) -> cst.Annotation | cst.BaseExpression | None:
-    """Give the type or the value of a name that is bound once in the function around it, and nowhere else."""
+    """Return the type or the value of a name that is bound exactly once, in the enclosing function."""
     scope = _scope(tree, name)
     word = name.value
     if _is_from_outside(scope, word) or count_bindings(scope, word) != 1:
@@ -86,7 +86,7 @@ def _bound_by(tree: Tree, name: cst.Name) -> cst.Annotation | cst.BaseExpression
 
 
 def may_be_empty(tree: Tree, expression: cst.BaseExpression, seen: frozenset[str] = frozenset()) -> bool:
-    """Tell whether what gives text may give none; a path object and what is joined name something."""
+    """Check whether a text may be empty. Path objects and joined paths never are."""
     match expression:
         case cst.SimpleString():
             return not expression.evaluated_value
@@ -114,7 +114,7 @@ def may_be_empty(tree: Tree, expression: cst.BaseExpression, seen: frozenset[str
 
 
 def ends_in(tree: Tree, expression: cst.BaseExpression, ending: str) -> bool:
-    """Tell whether a path is evidently spelled so that it ends in some text."""
+    """Check whether a path clearly ends in a given text."""
     match expression:
         case cst.SimpleString():
             return str(expression.evaluated_value).endswith(ending)
@@ -162,7 +162,7 @@ def _scope(tree: Tree, node: cst.CSTNode) -> cst.CSTNode:
 
 
 def _is_from_outside(scope: cst.CSTNode, name: str) -> bool:
-    """Tell whether a `global` or `nonlocal` statement names it."""
+    """Check whether a `global` or `nonlocal` statement names it."""
     return bool(m.findall(scope, m.NameItem(name=m.Name(name))))
 
 

@@ -1,4 +1,4 @@
-"""One parsed file, or a part of one: where its calls stand, what surrounds them, what its names mean."""
+"""A parsed file or part: the positions of its calls, their ancestors, and the meaning of its names."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 AS_IT_IS: Final = ((1, 0),)
 SCOPES: Final = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 _OF_THE_FILE: Final = 2
-"""How much is around a statement of the file itself: its line, and the file."""
+"""The number of ancestors of a top-level statement: its line, and the module."""
 
 
 class Places:
-    """Where the nodes of a module stand, looked up once that is asked."""
+    """The positions of the nodes of a module, computed on first use."""
 
     def __init__(self, module: cst.Module, shifts: Sequence[tuple[int, int]] = AS_IT_IS) -> None:
-        """Remember a module.
+        """Store a module.
 
         Args:
             module: The module.
-            shifts: From which line on it stands how many lines further down in its file.
+            shifts: Pairs of a first line, and the offset of the lines from there on in the file.
         """
         self.module = module
         self._shifts = shifts
 
     @cached_property
     def parents(self) -> Mapping[cst.CSTNode, cst.CSTNode]:
-        """What is right around each node."""
+        """The parent of each node."""
         return parents(self.module)
 
     @cached_property
@@ -49,12 +49,12 @@ class Places:
         return MetadataWrapper(self.module, unsafe_skip_copy=True).resolve(PositionProvider)
 
     def span(self, node: cst.CSTNode) -> Span:
-        """Give the place of a node in the file, without the parentheses around it."""
+        """Return the span of a node in the file, without the parentheses around it."""
         start, end = self._positions[node].start, self._positions[node].end
         return Span(self._line(start.line), start.column + 1, self._line(end.line), end.column + 1)
 
     def begin(self, node: cst.CSTNode) -> tuple[int, int]:
-        """Give the line and the column in the file where a node begins."""
+        """Return the line and the column in the file where a node begins."""
         span = self.span(node)
         return span.line, span.column
 
@@ -62,29 +62,29 @@ class Places:
         return line + next(shift for first, shift in reversed(self._shifts) if first <= line)
 
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """Give what surrounds a node, from the inside out."""
+        """Yield the ancestors of a node, from the inside out."""
         while (parent := self.parents.get(node)) is not None:
             yield parent
             node = parent
 
     def standing(self, statement: ImportStatement) -> ImportPosition:
-        """Tell where an import statement stands."""
+        """Return the position of an import statement."""
         around = list(self.ancestors(statement))
         scopes = tuple(self.begin(node) for node in around if isinstance(node, SCOPES))
         return ImportPosition(self.span(statement), scopes, is_top=len(around) == _OF_THE_FILE)
 
 
 class Whole(msgspec.Struct, frozen=True):
-    """What a part has from its file."""
+    """What a part takes from its file."""
 
     text: str
     names: ImportedNames
 
 
 class Tree(Places):
-    """A module with its places, its calls and names, and the line ending for new lines.
+    """A module with its positions, calls, and names, and the line ending for new lines.
 
-    Of a part of a file, `text` and `names` are those of the whole.
+    For a part of a file, `text` and `names` are those of the whole file.
     """
 
     def __init__(
@@ -99,11 +99,11 @@ class Tree(Places):
         Args:
             text: The text.
             newline: The line ending for new lines.
-            shifts: Where the lines of a part stand in its file.
-            whole: The file of a part.
+            shifts: The positions of the lines of a part in its file.
+            whole: The file that a part belongs to.
 
         Raises:
-            cst.ParserSyntaxError: It is not Python for libcst.
+            cst.ParserSyntaxError: libcst cannot parse the text.
         """
         super().__init__(cst.parse_module(text), shifts)
         calls = (node for node in self._positions if isinstance(node, cst.Call))
@@ -113,6 +113,6 @@ class Tree(Places):
         self.names = ImportedNames.of(self.module, self.standing) if whole is None else whole.names
 
     def indent(self, node: cst.CSTNode) -> str | None:
-        """Give the indentation in use around a node; None is the file's default."""
+        """Return the indentation around a node; None means the default of the file."""
         blocks = (block for block in self.ancestors(node) if isinstance(block, cst.IndentedBlock))
         return next((block.indent for block in blocks), None)

@@ -1,4 +1,4 @@
-"""The recipes, one a file: its name, with dashes, is the name of the recipe."""
+"""The recipes, one per module. The name of a recipe is the module name with dashes."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ RECIPES: Final = tuple(sorted(info.name.replace("_", "-") for info in pkgutil.it
 
 
 class Recipe(Protocol):
-    """A module of this room: turns a target into a change, or raises `RefusalError`."""
+    """A module of this package: turns a target into a change, or raises `RefusalError`."""
 
     def recipe(self, target: Target) -> Change:
-        """Say how the target is to be changed."""
+        """Return the change for a target."""
 
 
 def load(name: str) -> Recipe:
     """Find a recipe by its name.
 
     Raises:
-        RefusalError: There is none of that name.
+        RefusalError: There is no such recipe.
     """
     if name not in RECIPES:
-        raise RefusalError(f"there is no recipe named {name}")
+        raise RefusalError(f"unknown recipe `{name}`")
     return cast("Recipe", importlib.import_module(f"{__name__}.{name.replace('-', '_')}"))

@@ -1,4 +1,4 @@
-"""Write a file beside its place, and put it there in one step."""
+"""Write a file atomically: write to a temporary file, then rename it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KEPT: Final = frozenset({"encoding", "errors", "newline"})
 
 
 def recipe(target: Target) -> Change:
-    """Open the file by `atomic_write`, or hand the writer the path that `atomic_path` gives."""
+    """Open the file with `atomic_write()`, or pass a path from `atomic_path()` to the writer."""
     api = api_of(target)
     if api in {"open", "io.open"}:
         return _opened(target, None)
@@ -38,12 +38,14 @@ def _opened(target: Target, path: cst.BaseExpression | None) -> Change:
     tree, call = target.tree, target.call
     item = tree.parents[call]
     if not isinstance(item, cst.WithItem):
-        raise RefusalError("the file is not opened by a with, which says when it is whole")
+        raise RefusalError(
+            "the file is not opened in a `with` statement, so it is unclear when its content is complete"
+        )
     given = _by_name(call, OPEN if path is None else OPEN[1:])
     mode = given.get("mode")
     text = mode.evaluated_value if isinstance(mode, cst.SimpleString) else None
     if text not in {"w", "wb", "wt"}:
-        raise RefusalError("it is not opened to be written anew from its start")
+        raise RefusalError("the file is not opened with a literal mode `w`, `wb`, or `wt`")
     return _by_helper(target, given["file"] if path is None else _bare(path), mode, given)
 
 
@@ -63,7 +65,7 @@ def _written(target: Target, *, is_text: bool) -> Change:
     """Turn `path.write_text(text)` into a `with atomic_write(path, "w") as stream` around its write."""
     call, path = target.call, receiver(target)
     if path is None:
-        raise RefusalError("the path is not the object of the method")
+        raise RefusalError("the method is not called on a path object")
     given = _by_name(call, _TEXT if is_text else _TEXT[:1])
     stream = fresh(target, "stream")
     mode = cst.SimpleString('"w"' if is_text else '"wb"')
@@ -77,12 +79,12 @@ def _written(target: Target, *, is_text: bool) -> Change:
 
 
 def _handed(target: Target) -> Change:
-    """Put a writer that takes a path into `with atomic_path(path) as temporary`."""
+    """Wrap a writer that takes a path in `with atomic_path(path) as temporary`."""
     path = written_path(target)
     suffix = target.effect.suffix if target.effect is not None else ""
     if suffix and not ends_in(target.tree, path, suffix):
-        said = f"{target.fix.api} adds {suffix} to a name that does not end in it"
-        raise RefusalError(f"{said}, as this one may not")
+        said = f"`{target.fix.api.removeprefix('*.')}` appends `{suffix}` to a path that does not end in it"
+        raise RefusalError(f"{said}, and this path may not")
     temporary = fresh(target, "temporary")
     function, imports = helper(target, "atomic_path")
     manager = cst.Call(function, [cst.Arg(_bare(path))])
@@ -91,14 +93,14 @@ def _handed(target: Target) -> Change:
 
 
 def _by_name(call: cst.Call, names: tuple[str, ...]) -> dict[str, cst.BaseExpression]:
-    """Give the arguments of a call by the names of the parameters, of which some cannot be kept."""
+    """Return the arguments of a call by parameter name, or refuse those that cannot be kept."""
     refuse_other(call, len(names), *names)
     given = {name: argument(call, index, name) for index, name in enumerate(names)}
     found = {name: each.value for name, each in given.items() if each is not None}
     if "buffering" in found:
-        raise RefusalError("the helper takes no buffering")
+        raise RefusalError("the replacement for the call does not accept `buffering`")
     if names[0] in {"file", "data"} and names[0] not in found:
-        raise RefusalError(f"the call has no {names[0]}")
+        raise RefusalError(f"the call does not pass `{names[0]}`")
     return found
 
 

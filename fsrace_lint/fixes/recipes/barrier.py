@@ -1,4 +1,4 @@
-"""Let all processes wait behind the branch in which one of them acts."""
+"""Add a barrier after the branch that runs on one rank."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def recipe(target: Target) -> Change:
-    """Put the barrier of the file behind the branch of the rank test."""
+    """Add a barrier after the branch of the rank check."""
     return placed(target, before=False)
 
 
 def placed(target: Target, *, before: bool) -> Change:
-    """Put the barrier of the file behind the branch of the rank test, or in front of it."""
+    """Add a barrier before or after the branch of the rank check."""
     branch = enclosing_if(target)
     refuse_looked_up(target, branch)
     barrier, imports = barrier_call(target)

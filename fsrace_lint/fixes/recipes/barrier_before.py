@@ -1,4 +1,4 @@
-"""Let all processes wait in front of the branch in which one of them acts."""
+"""Add a barrier before the branch that runs on one rank."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ if TYPE_CHECKING:
 
 
 def recipe(target: Target) -> Change:
-    """Put the barrier of the file in front of the branch of the rank test."""
+    """Add a barrier before the branch of the rank check."""
     return placed(target, before=True)

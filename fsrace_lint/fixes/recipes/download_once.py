@@ -1,4 +1,4 @@
-"""Download a file so that it appears whole, whoever comes first."""
+"""Download a file once, and publish it only when it is complete."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def recipe(target: Target) -> Change:
-    """Call `download_once` in place of the download."""
+    """Replace the download with `download_once()`."""
     call, api, effect = target.call, api_of(target), target.effect
     if effect is None or not effect.url:
-        raise RefusalError(f"{api.removeprefix('*.')} is not known to download one address to one file")
+        raise RefusalError(f"`{api.removeprefix('*.')}` is not known to download one URL to one file")
     if own_statement(target) is None:
-        raise RefusalError("the result of the call is used")
+        raise RefusalError("the result of the call is used, or the call is not on its own line")
     known = (argument(text).keyword for text in (effect.url, effect.path, effect.progress) if text)
     refuse_other(call, 2, *filter(None, known))
     path = named_by(call, effect.path)

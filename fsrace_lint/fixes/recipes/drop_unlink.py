@@ -1,4 +1,4 @@
-"""Leave a lock file where it is."""
+"""Stop deleting a lock file."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def recipe(target: Target) -> Change:
-    """Take the statement out that deletes the lock file, with a block that holds nothing else."""
+    """Remove the statement that deletes the lock file, and its block if that contains nothing else."""
     parents = target.tree.parents
     line = own_statement(target)
     if not isinstance(line, cst.SimpleStatementLine):
-        raise RefusalError("the call is not a statement of its own")
+        raise RefusalError("the call is not a statement on its own line")
     if comments(line):
         raise RefusalError("a comment would be lost")
     block = parents[line]
@@ -35,7 +35,7 @@ def recipe(target: Target) -> Change:
 
 
 def _is_for_it_alone(around: cst.BaseCompoundStatement, outer: cst.CSTNode) -> bool:
-    """Tell whether a block can go with its only statement: a test, a `suppress`, a handler that passes."""
+    """Check whether a block can be removed with its only statement: `if`, `suppress()`, or `except: pass`."""
     if not isinstance(outer, cst.IndentedBlock | cst.Module) or len(outer.body) == 1:
         return False
     match around:

@@ -1,4 +1,4 @@
-"""Make the creation of a directory survive what a network filesystem remembers of it."""
+"""Make the creation of a directory tolerate stale answers of a network filesystem."""
 
 from __future__ import annotations
 
@@ -17,20 +17,22 @@ if TYPE_CHECKING:
 
 
 def recipe(target: Target) -> Change:
-    """Call `ensure_dir` in place of `makedirs`, or of `mkdir` where that makes the parents too."""
+    """Replace `makedirs()`, or `mkdir(parents=True)`, with `ensure_dir()`."""
     call = target.call
     api, path = api_of(target), receiver(target)
     if own_statement(target) is None:
-        raise RefusalError("the result of the call is used")
+        raise RefusalError("the result of the call is used, or the call is not on its own line")
     if api == "os.makedirs":
         path, mode = needed(call, 0, "name"), argument(call, 1, "mode")
     elif is_path_method(api, "mkdir") and path is not None:
         parents = argument(call, 1, "parents")
         if parents is None or not (isinstance(parents.value, cst.Name) and parents.value.value == "True"):
-            raise RefusalError("mkdir makes one level here, and the helper would make the parents too")
+            raise RefusalError("`mkdir` does not create parent directories here, and `ensure_dir` would")
         mode = argument(call, 0, "mode")
     else:
-        raise RefusalError(f"{api.removeprefix('*.')} makes no more than one level")
+        raise RefusalError(
+            f"`{api.removeprefix('*.')}` does not create parent directories, and `ensure_dir` would"
+        )
     function, imports = helper(target, "ensure_dir")
     arguments = [cst.Arg(path), *([] if mode is None else [named("mode", mode.value)])]
     return Change((TreeEdit(call, calling(function, arguments)),), imports)

@@ -1,4 +1,4 @@
-"""Enter a context that is made and dropped, around the statement that it was made for."""
+"""Enter a context manager that is created but never used."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 def recipe(target: Target) -> Change:
-    """Put the statement below the call into `with` the context."""
+    """Wrap the statement after the call in a `with` statement."""
     tree = target.tree
     line = own_statement(target)
     block = None if line is None else tree.parents[line]
     if not isinstance(line, cst.SimpleStatementLine) or not isinstance(block, cst.IndentedBlock | cst.Module):
-        raise RefusalError("the call is not a statement of its own")
+        raise RefusalError("the call is not a statement on its own line")
     body = list(block.body)
     below = body[body.index(line) + 1 :]
     if not below:
-        raise RefusalError("nothing stands below that could be run in the context")
+        raise RefusalError("no statement after the call could run in the context")
     following = below[0]
     refuse_scattered(target, following)
     refuse_collectives(target, following)

@@ -1,4 +1,4 @@
-"""Open a file so that one process alone creates it, and the others are told."""
+"""Open a file with mode `x`, so that only one process creates it and the others get an error."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def recipe(target: Target) -> Change:
-    """Turn the mode `w` into `x`, where FileExistsError is handled around the call."""
+    """Change the mode `w` to `x` where FileExistsError is handled."""
     api = api_of(target)
     is_method = is_path_method(api, "open")
     if not is_method and api not in {"open", "io.open"}:
-        raise RefusalError(f"{api.removeprefix('*.')} has no mode for that")
+        raise RefusalError(f"`{api.removeprefix('*.')}` does not support exclusive creation (mode `x`)")
     mode = needed(target.call, 0 if is_method and receiver(target) is not None else 1, "mode")
     if not isinstance(mode, cst.SimpleString) or mode.evaluated_value not in {"w", "wb", "wt", "w+", "wb+"}:
-        raise RefusalError("the mode is not one that creates a file anew")
+        raise RefusalError("the file is not opened with a literal mode such as `w` or `wb`")
     changed = mode.with_changes(value=mode.value.replace("w", "x", 1))
     return Change((put(mode, changed),))

@@ -1,4 +1,4 @@
-"""Make the creation of a directory accept that the directory is already there."""
+"""Make the creation of a directory accept an existing directory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SEVENTH: Final = 6
 
 
 def recipe(target: Target) -> Change:
-    """Set `exist_ok`, and drop the test for a directory where it stands alone around the call."""
+    """Set `exist_ok`, and remove a directory check that contains only the call."""
     tree, call = target.tree, target.call
     api = api_of(target)
     refuse_handled(target)
@@ -31,7 +31,9 @@ def recipe(target: Target) -> Change:
         return _mkdir(target)
     if api == "shutil.copytree":
         if any(_is_false(argument, "dirs_exist_ok") for argument in call.args):
-            raise RefusalError("the code says that a directory that is there is an error")
+            raise RefusalError(
+                "`dirs_exist_ok=False` is explicit, so failing on an existing directory is intentional"
+            )
         # Without its test the copy would run each time.
         return Change((TreeEdit(call, switch_on(call, "dirs_exist_ok", _SEVENTH, tree.newline)),))
     if api == "os.makedirs":
@@ -40,7 +42,7 @@ def recipe(target: Target) -> Change:
         third = _THIRD if receiver(target) is not None else _THIRD + 1
         rewrite = switch_on(call, "exist_ok", third, tree.newline)
     else:
-        raise RefusalError(f"{api} is not known to accept a directory that is there already")
+        raise RefusalError(f"`{api.removeprefix('*.')}` is not known to accept an existing directory")
     return Change((TreeEdit(call, rewrite), *unwrap(target, _TESTS)))
 
 
@@ -50,10 +52,10 @@ def _is_false(argument: cst.Arg, keyword: str) -> bool:
 
 
 def _mkdir(target: Target) -> Change:
-    """Use pathlib, which has an `exist_ok`, for what it evidently takes, and a handler for the rest.
+    """Use `Path.mkdir(exist_ok=True)` if the path is clearly text or a path, and a `try` otherwise.
 
-    `Path("")` is the current directory, and `os.mkdir("")` an error. Behind a handler a test stays: on
-    some filesystems `mkdir` says that a directory may not be made before it says that it is there.
+    `Path("")` is the current directory, but `os.mkdir("")` is an error. With a `try`, the check stays: on
+    some filesystems, `mkdir()` reports a permission error before it reports that the directory exists.
     """
     tree, call = target.tree, target.call
     path = _path(call)
@@ -72,18 +74,20 @@ def _path(call: cst.Call) -> cst.Arg:
     for index, argument in enumerate(call.args):
         keyword = None if argument.keyword is None else argument.keyword.value
         if argument.star:
-            raise RefusalError("unpacked arguments may hold more than a path and a mode")
+            raise RefusalError(
+                "the call has unpacked arguments, which may contain more than a path and a mode"
+            )
         if keyword == "dir_fd":
-            raise RefusalError("the path is relative to dir_fd, which a check of the path does not know")
+            raise RefusalError("the path is relative to `dir_fd`, which `os.path.isdir()` would ignore")
         if keyword == "path" or (keyword is None and index == 0):
             found = argument
     if found is None:
-        raise RefusalError("the call has no path")
+        raise RefusalError("the call does not pass `path`")
     return found
 
 
 def _as_method(call: cst.Call, path_type: cst.BaseExpression, newline: cst.Newline) -> cst.Call:
-    """Turn `os.mkdir(path, mode)` into `Path(path).mkdir(mode, exist_ok=True)`, its layout kept."""
+    """Turn `os.mkdir(path, mode)` into `Path(path).mkdir(mode, exist_ok=True)`, and keep its layout."""
     others = call.args[1:]
     opening = call.whitespace_before_args if others else cst.SimpleWhitespace("")
     if isinstance(opening, cst.ParenthesizedWhitespace):

@@ -1,4 +1,4 @@
-"""Unpack an archive so that one complete tree appears, whoever comes first."""
+"""Extract an archive once, and publish the directory only when it is complete."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _OPENING: Final = {"tarfile.open": "name", "tarfile.TarFile.open": "name", "zipf
 
 
 def recipe(target: Target) -> Change:
-    """Call `extract_once` in place of the extraction, and of the opening that is there for it alone."""
+    """Replace the extraction, and the `with` statement around it, with `extract_once()`."""
     call = target.call
     line = own_statement(target)
     if line is None:
-        raise RefusalError("the call is not a statement of its own")
+        raise RefusalError("the call is not a statement on its own line")
     function, imports = helper(target, "extract_once")
     if api_of(target) == "shutil.unpack_archive":
         refuse_other(call, 2, "filename", "extract_dir", "format", "filter")
@@ -34,7 +34,7 @@ def recipe(target: Target) -> Change:
         arguments = [cst.Arg(needed(call, 0, "filename")), cst.Arg(folder)]
         return Change((TreeEdit(call, calling(function, arguments)),), imports)
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "extractall":
-        raise RefusalError("what unpacks the archive is not known to unpack all of it into a folder")
+        raise RefusalError("the call is not known to extract the whole archive into a directory")
     refuse_other(call, 1, "path", "filter")
     destination = needed(call, 0, "path")
     refuse_unasked(target, destination)
@@ -58,15 +58,15 @@ def _without_opening(
     block = None if line is None else tree.parents[line]
     around = None if block is None else tree.parents[block]
     if not isinstance(around, cst.With) or not isinstance(line, cst.SimpleStatementLine):
-        raise RefusalError("the archive is not opened by a with that holds nothing else")
+        raise RefusalError("the archive is not opened in a `with` statement around the call")
     if len(around.items) != 1 or len(around.body.body) != 1 or m.findall(around, m.Comment()):
-        raise RefusalError("the with that opens the archive holds more than the call")
+        raise RefusalError("the `with` statement that opens the archive contains more than the call")
     item = around.items[0]
     name = item.asname.name if item.asname is not None else None
     if not isinstance(name, cst.Name) or not isinstance(archive, cst.Name) or name.value != archive.value:
-        raise RefusalError("the archive is not what the with opens")
+        raise RefusalError("the `with` statement around the call does not open this archive")
     if not isinstance(item.item, cst.Call):
-        raise RefusalError("the archive is opened elsewhere")
+        raise RefusalError("the archive is opened outside of the `with` statement")
     arguments = [cst.Arg(_opened(target, item.item)), cst.Arg(destination)]
     plain = line.with_changes(
         body=[cst.Expr(cst.Call(function, arguments))], leading_lines=around.leading_lines
@@ -75,13 +75,13 @@ def _without_opening(
 
 
 def _opened(target: Target, opening: cst.Call) -> cst.BaseExpression:
-    """Give the path of the archive that a call opens to read it."""
+    """Return the path of the archive that a call opens for reading."""
     name = target.tree.names.meaning(opening.func)
     if name not in _OPENING:
-        raise RefusalError("it is not known what archive is unpacked")
+        raise RefusalError("cannot tell which archive file is extracted")
     refuse_other(opening, 2, _OPENING[name], "mode")
     mode = argument(opening, 1, "mode")
     text = mode.value.evaluated_value if mode and isinstance(mode.value, cst.SimpleString) else "r"
     if not isinstance(text, str) or not text.startswith("r"):
-        raise RefusalError("the archive is not opened to be read")
+        raise RefusalError("the archive is not opened for reading")
     return needed(opening, 0, _OPENING[name])

@@ -1,4 +1,4 @@
-"""Hold a lock of the operating system in place of a file that is looked for and then made."""
+"""Replace a hand-written lock file with a lock of the operating system."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _DELETING: Final = frozenset({"remove", "unlink"})
 
 
 def recipe(target: Target) -> Change:
-    """Put what stands between the making of the lock file and its removal into `with FileLock(path):`."""
+    """Wrap the code between the creation and the deletion of the lock file in `with FileLock(path):`."""
     tree = target.tree
     line = next((n for n in tree.ancestors(target.call) if isinstance(n, cst.BaseStatement)), None)
     block = None if line is None else tree.parents[line]
     if line is None or not isinstance(block, cst.IndentedBlock | cst.Module):
-        raise RefusalError("the lock file is not made in a line of its own")
+        raise RefusalError("the lock file is not created by a statement on its own line")
     body = list(block.body)
     index = body.index(line)
     waiting, below = body[index - 1] if index else None, body[index + 1 :]
     if not isinstance(waiting, cst.While) or not is_asked_in(target, waiting.test):
-        raise RefusalError("there is no loop before it that waits while the lock file is there")
+        raise RefusalError("no `while` loop directly before it waits for the lock file to disappear")
     path = _path(target, waiting)
     work, used = _work(below)
     if any(m.findall(node, m.Comment()) for node in (waiting, line)):
@@ -45,14 +45,14 @@ def recipe(target: Target) -> Change:
 def _path(target: Target, loop: cst.While) -> cst.BaseExpression:
     check = cst.ensure_type(target.tree.calls[target.fix.check], cst.Call) if target.fix.check else None
     if check is None or loop.test is not check:
-        raise RefusalError("the loop waits for more than the lock file")
+        raise RefusalError("the `while` loop tests more than the existence of the lock file")
     if check.args:
         return check.args[0].value
     return cst.ensure_type(check.func, cst.Attribute).value
 
 
 def _work(below: Sequence[cst.CSTNode]) -> tuple[Sequence[cst.BaseStatement], int]:
-    """Give what is done under the lock, and how many of the statements below that and its end are."""
+    """Return the statements under the lock, and how many statements to replace in total."""
     first = below[0] if below else None
     if isinstance(first, cst.Try) and not first.handlers and first.finalbody is not None:
         final = first.finalbody.body.body
@@ -61,7 +61,7 @@ def _work(below: Sequence[cst.CSTNode]) -> tuple[Sequence[cst.BaseStatement], in
     for index, statement in enumerate(below):
         if index and _deletes(statement):
             return [s for s in below[:index] if isinstance(s, cst.BaseStatement)], index + 1
-    raise RefusalError("nothing behind it removes the lock file")
+    raise RefusalError("no later statement of the block deletes the lock file")
 
 
 def _deletes(statement: cst.CSTNode) -> bool:

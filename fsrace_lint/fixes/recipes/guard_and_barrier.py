@@ -1,4 +1,4 @@
-"""Let the first process alone do it, and the others wait until it is done."""
+"""Run a statement on rank 0 only, and make the other ranks wait for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def recipe(target: Target) -> Change:
-    """Put the statement that makes the call under the rank test of the file, and a barrier behind it."""
+    """Wrap the statement in a rank check, and add a barrier after it."""
     guarded = rank_guard.guarded(target)
     barrier, imports = barrier_call(target)
     statement = statement_of(target)

@@ -1,4 +1,4 @@
-"""Make a link under a name of its own, and rename it to its place in one step."""
+"""Create a link under a unique name, then rename it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 def recipe(target: Target) -> Change:
-    """Link a unique name in the same folder with `os.symlink`, and `os.replace` it.
+    """Create the link with `os.symlink()` under a unique name in the same directory, then `os.replace()` it.
 
-    What may be bytes, or an object that stands for a path, is made text by `os.fsdecode`.
+    `os.fsdecode()` converts the path to text if it may be bytes or a path object.
     """
     call, line = target.call, own_statement(target)
     if api_of(target) != "os.symlink" or not isinstance(line, cst.SimpleStatementLine):
-        raise RefusalError("the call is no os.symlink on a line of its own")
+        raise RefusalError("the call is not an `os.symlink()` statement on its own line")
     refuse_other(call, 2, "src", "dst", "target_is_directory")
     link = needed(call, 1, "dst")
     if not isinstance(link, cst.Name | cst.Attribute):
-        raise RefusalError("the path of the link is not plain enough to repeat")
+        raise RefusalError("the link path is not simple enough to evaluate twice")
     replace, imports = spell(target, "os", "replace", "import os")
     chance, more = spell(target, "uuid", "uuid4", "import uuid")
     name = cst.Name(fresh(target, "temporary"))

@@ -1,4 +1,4 @@
-"""Make a delete accept that the file is already gone."""
+"""Make a delete accept a missing path."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HANDLED: Final = frozenset(("ignore_errors", "onerror", "onexc"))
 def recipe(target: Target) -> Change:
     """Set `missing_ok`, ignore the errors of `rmtree`, or suppress FileNotFoundError.
 
-    Tests stay: without `exists` or `isfile` more would be deleted, and they say no where a delete fails.
+    Checks stay: without `exists()` or `isfile()`, the code would delete more, or fail where a check is false.
     """
     tree, call = target.tree, target.call
     api = api_of(target)
@@ -32,26 +32,28 @@ def recipe(target: Target) -> Change:
     if api in {"os.remove", "os.unlink", "os.rmdir"} or is_path_method(api, "rmdir"):
         return _suppressed(target)
     if api == "os.removedirs":
-        raise RefusalError("os.removedirs also deletes the parents, and stops at the first that is in use")
-    raise RefusalError(f"{api} is not known to accept that the path is gone already")
+        raise RefusalError(
+            "`os.removedirs()` also deletes empty parents, and ignoring the error would leave them in place"
+        )
+    raise RefusalError(f"`{api.removeprefix('*.')}` is not known to accept a missing path")
 
 
 def _check_rmtree(call: cst.Call) -> None:
     given = [argument.keyword.value for argument in call.args if argument.keyword is not None]
     by_position = [argument for argument in call.args if argument.keyword is None and not argument.star]
     if _HANDLED.intersection(given) or len(by_position) > 1:
-        raise RefusalError("rmtree has been told already what to do about errors")
+        raise RefusalError("the call already specifies how `rmtree` handles errors")
 
 
 def _suppressed(target: Target) -> Change:
     tree = target.tree
     if tree.names.knows("FileNotFoundError"):
-        raise RefusalError("the name FileNotFoundError also means something else in this file")
+        raise RefusalError("the name `FileNotFoundError` has another meaning in this file")
     for node in tree.ancestors(target.call):
         if isinstance(node, cst.FunctionDef | cst.Lambda):
             break
         if isinstance(node, cst.With) and any(_tolerates(item.item) for item in node.items):
-            raise RefusalError("the call stands in a suppress() already")
+            raise RefusalError("the call is already inside a `suppress()` that covers `FileNotFoundError`")
     suppress, imports = spell(target, "contextlib", "suppress", "import contextlib")
     manager = cst.Call(func=suppress, args=[cst.Arg(cst.Name("FileNotFoundError"))])
     return Change((wrap(target, manager),), imports)

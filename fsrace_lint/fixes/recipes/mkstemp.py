@@ -1,4 +1,4 @@
-"""Let the system make a temporary file that nobody else has."""
+"""Create a temporary file that no other process uses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAMED: Final = ("suffix", "prefix", "dir")
 
 
 def recipe(target: Target) -> Change:
-    """Make the file where `mktemp` only gives a name, or where the name is the same for all processes."""
+    """Create the file instead of only a name, or instead of a name that is the same on every rank."""
     if api_of(target) == "tempfile.mktemp":
         parent = target.tree.parents[target.call]
         if isinstance(parent, cst.Arg):
@@ -39,14 +39,14 @@ def _opened_at_once(target: Target, given: cst.Arg) -> Change:
     opening = tree.parents[given]
     hidden = tree.names.knows("open") or tree.names.starred
     if hidden or not isinstance(opening, cst.Call) or not m.matches(opening.func, m.Name("open")):
-        raise RefusalError("the name is not opened where it is made up")
+        raise RefusalError("the result of `mktemp()` is not passed directly to `open()`")
     arguments = []
     for index, name in enumerate(OPEN):
         found = argument(opening, index, name)
         if found is not None and found is not given:
             arguments.append(named(name, found.value))
     if not any(each.keyword and each.keyword.value == "mode" for each in arguments):
-        raise RefusalError("the file is opened to be read, and there is none")
+        raise RefusalError("`open()` has no mode here, so it would read a file that does not exist")
     for index, name in enumerate(_NAMED):
         found = argument(target.call, index, name)
         if found is not None:
@@ -62,11 +62,11 @@ def _assignment_around(target: Target) -> cst.SimpleStatementLine:
     line = parents[assign]
     if isinstance(assign, cst.Assign) and isinstance(line, cst.SimpleStatementLine):
         return line
-    raise RefusalError("the name is not assigned where it is made up")
+    raise RefusalError("the result of `mktemp()` is not assigned directly to a variable")
 
 
 def _renamed(target: Target) -> Change:
-    """Give the scratch file of all processes a name of its own, where its one name is written or assigned."""
+    """Give the temporary file a unique name where its fixed name is used or assigned."""
     tree, call = target.tree, target.call
     path = written_path(target)
     scope = next((node for node in tree.ancestors(call) if isinstance(node, cst.FunctionDef)), tree.module)
@@ -74,14 +74,14 @@ def _renamed(target: Target) -> Change:
         return _named(target, path, scope)
     lines = [line for line in m.findall(scope, m.SimpleStatementLine()) if _assigns(line, path.value)]
     if len(lines) != 1 or not isinstance(lines[0], cst.SimpleStatementLine):
-        raise RefusalError(f"{path.value} is not assigned once in the function")
+        raise RefusalError(f"`{path.value}` is not assigned exactly once in the function")
     folder, imports = _folder(target, cst.ensure_type(lines[0].body[0], cst.Assign).value)
     made = _made(target, lines[0], [named("dir", folder)])
     return Change(made.edits, (*made.imports, *imports))
 
 
 def _named(target: Target, path: cst.BaseExpression, scope: cst.CSTNode) -> Change:
-    """Put a variable in the place of a name that is spelled out each time."""
+    """Introduce a variable for a path that is repeated as an expression."""
     tree = target.tree
     spelled = tree.module.code_for_node(path)
     same = [
@@ -92,7 +92,7 @@ def _named(target: Target, path: cst.BaseExpression, scope: cst.CSTNode) -> Chan
     statement = statement_of(target)
     early = [node for node in same if tree.span(node) < tree.span(statement)]
     if early or len(same) == 1:
-        raise RefusalError("the scratch name is not used behind the call alone")
+        raise RefusalError("the temporary path is used before the call, or not used again after it")
     temporary = cst.Name(fresh(target, "temporary"))
     folder, imports = _folder(target, path)
     making, more = _making(target, temporary, [named("dir", folder)])
@@ -101,7 +101,7 @@ def _named(target: Target, path: cst.BaseExpression, scope: cst.CSTNode) -> Chan
 
 
 def _folder(target: Target, name: cst.BaseExpression) -> Spelled:
-    """Give the folder that a name lies in."""
+    """Return the directory of a path."""
     bare = name.with_changes(lpar=[], rpar=[])
     if isinstance(bare, cst.SimpleString) and isinstance(bare.evaluated_value, str):
         return cst.SimpleString(repr(posixpath.dirname(bare.evaluated_value) or ".")), ()
@@ -119,10 +119,10 @@ def _made(target: Target, line: cst.SimpleStatementLine, arguments: list[cst.Arg
     """Turn `name = …` into `descriptor, name = tempfile.mkstemp(…)`, and close the descriptor."""
     assign = line.body[0]
     if len(line.body) != 1 or not isinstance(assign, cst.Assign) or len(assign.targets) != 1:
-        raise RefusalError("the name is not assigned in a line of its own")
+        raise RefusalError("the temporary path is not assigned to one variable on its own line")
     name = assign.targets[0].target
     if not isinstance(name, cst.Name):
-        raise RefusalError("the name is not held by a variable")
+        raise RefusalError("the temporary path is not assigned to a plain variable")
     (made, close), imports = _making(target, name, arguments)
     return Change((put(line, line.with_changes(body=[made]), own_line(target, close)),), imports)
 
@@ -130,7 +130,7 @@ def _made(target: Target, line: cst.SimpleStatementLine, arguments: list[cst.Arg
 def _making(
     target: Target, name: cst.Name, arguments: list[cst.Arg]
 ) -> tuple[tuple[cst.Assign, cst.Expr], tuple[str, ...]]:
-    """Give the statements that make a file, hold its name, and close it, and the imports they need."""
+    """Return the statements that create and close a file, and the import lines that they need."""
     function, imports = spell(target, "tempfile", "mkstemp", "import tempfile")
     closing, more = spell(target, "os", "close", "import os")
     descriptor = cst.Name(fresh(target, "descriptor"))

@@ -1,4 +1,4 @@
-"""Ask once the lock is held, and not before: what is there before can be half made."""
+"""Move a check into the lock: before the lock is held, the path may be incomplete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LEAVING = (cst.Return, cst.Continue, cst.Break)
 
 
 def recipe(target: Target) -> Change:
-    """Move the test into the lock, whether it stands around it or leaves the function before it."""
+    """Move a check that is around the lock, or that exits before it, into the lock."""
     tree = target.tree
     lock = None
     for node in tree.ancestors(target.call):
@@ -28,17 +28,17 @@ def recipe(target: Target) -> Change:
         if lock is not None and isinstance(node, cst.If) and is_asked_in(target, node.test):
             return _moved(target, node, lock)
     if lock is None:
-        raise RefusalError("the lock is not held by a with around the call")
+        raise RefusalError("the lock is not held by a `with` statement around the call")
     return _brought_in(target, lock)
 
 
 def _moved(target: Target, branch: cst.If, lock: cst.With) -> Change:
-    """Turn the test around the lock into one inside it."""
+    """Turn a check around the lock into a check inside the lock."""
     block = branch.body
     if branch.orelse is not None or isinstance(target.tree.parents[branch], cst.If):
-        raise RefusalError("the test has another side")
+        raise RefusalError("the check is part of an `if`/`else` chain")
     if not isinstance(block, cst.IndentedBlock) or block.body[-1] is not lock:
-        raise RefusalError("the test is also about what stands beside the lock")
+        raise RefusalError("the locked block is not the last statement under the check")
     if not isinstance(lock.body, cst.IndentedBlock) or block.footer or lock.body.footer:
         raise RefusalError("a comment would be lost")
     if block.header.comment is not None:
@@ -62,7 +62,7 @@ def _moved(target: Target, branch: cst.If, lock: cst.With) -> Change:
 
 
 def _brought_in(target: Target, lock: cst.With) -> Change:
-    """Put the test that leaves the function at the start of what the lock protects."""
+    """Move a check that exits early to the start of the locked block."""
     siblings = target.tree.parents[lock]
     body = siblings.body if isinstance(siblings, cst.IndentedBlock | cst.Module) else ()
     for statement in body:
@@ -70,7 +70,7 @@ def _brought_in(target: Target, lock: cst.With) -> Change:
             break
         if isinstance(statement, cst.If) and is_asked_in(target, statement.test) and _only_leaves(statement):
             return Change((drop(statement), TreeEdit(lock.body, partial(_beginning, asked=statement))))
-    raise RefusalError("the test is no branch around the lock, and does not leave the function before it")
+    raise RefusalError("the check is neither an `if` statement around the lock nor an early exit before it")
 
 
 def _beginning(block: cst.IndentedBlock, asked: cst.If) -> cst.IndentedBlock:
@@ -78,7 +78,7 @@ def _beginning(block: cst.IndentedBlock, asked: cst.If) -> cst.IndentedBlock:
 
 
 def _only_leaves(branch: cst.If) -> bool:
-    """Tell whether a branch does nothing but leave, so that it can do so later."""
+    """Check whether a branch only exits, so that it can be moved."""
     line = branch.body.body[0] if len(branch.body.body) == 1 else None
     small = line.body if isinstance(line, cst.SimpleStatementLine) else [line]
     return branch.orelse is None and len(small) == 1 and isinstance(small[0], _LEAVING)

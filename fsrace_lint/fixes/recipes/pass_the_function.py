@@ -1,4 +1,4 @@
-"""Hand over a function to be run once, not what it has given to every process."""
+"""Pass a function to a run-once helper, instead of the result of calling it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def recipe(target: Target) -> Change:
     given = [argument for argument in target.call.args if isinstance(argument.value, cst.Call)]
     first = target.call.args[0] if target.call.args else None
     if first is None or first.star or first not in given:
-        raise RefusalError("the call that runs too early is not its first argument")
+        raise RefusalError("the call that runs too early is not the first argument")
     inner = cst.ensure_type(first.value, cst.Call)
     if not inner.args:
         if comments(inner):

@@ -1,4 +1,4 @@
-"""Put a link in its place in one step, whatever is there."""
+"""Create or replace a symbolic link atomically."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 def recipe(target: Target) -> Change:
-    """Call `publish_symlink` in place of `symlink`."""
+    """Replace `symlink()` with `publish_symlink()`."""
     call = target.call
     api, link = api_of(target), receiver(target)
     if own_statement(target) is None:
-        raise RefusalError("the call is not a statement of its own")
+        raise RefusalError("the call is not a statement on its own line")
     if api == "os.symlink":
         refuse_other(call, 2, "src", "dst", "target_is_directory")
         source, link = needed(call, 0, "src"), needed(call, 1, "dst")
@@ -29,7 +29,7 @@ def recipe(target: Target) -> Change:
         refuse_other(call, 1, "target", "target_is_directory")
         source = needed(call, 0, "target")
     else:
-        raise RefusalError(f"{api.removeprefix('*.')} makes no symbolic link")
+        raise RefusalError(f"`{api.removeprefix('*.')}` does not create a symbolic link")
     function, imports = helper(target, "publish_symlink")
     arguments = [cst.Arg(source), cst.Arg(link)]
     return Change((TreeEdit(call, calling(function, arguments)),), imports)

@@ -1,4 +1,4 @@
-"""Let the first process alone do it."""
+"""Run a statement on rank 0 only."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ if TYPE_CHECKING:
 
 
 def recipe(target: Target) -> Change:
-    """Put the statement that makes the call under the rank test of the file.
+    """Wrap the statement that makes the call in a rank check.
 
     Raises:
-        RefusalError: It is no statement of its own, all processes have to run it, or they
-            use what it makes, for which they would have to wait.
+        RefusalError: The call is not its own statement, every rank must run it, or the other
+            ranks use the result and would have to wait for it.
     """
     if is_used_below(target):
-        raise RefusalError("what it makes is used below, and the others would have to wait for it")
+        raise RefusalError(
+            f"`{target.fix.path}` is used after this statement, so the other ranks would have to wait for it"
+        )
     return guarded(target)
 
 
 def guarded(target: Target) -> Change:
-    """Put the statement under the rank test, whoever uses what it makes."""
+    """Wrap the statement in a rank check, even if other ranks use the result."""
     statement = statement_of(target)
     refuse_leaving(target, statement)
     refuse_collectives(target, statement)

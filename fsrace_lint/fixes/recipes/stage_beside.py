@@ -1,4 +1,4 @@
-"""Make a temporary file or folder beside the place that it is moved to."""
+"""Create a temporary file or directory in the directory that it is moved to."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _MAKING: Final = {
     "tempfile.TemporaryDirectory": 2,
     "tempfile.NamedTemporaryFile": None,
 }
-"""Where they take the folder, by position."""
+"""The position of their `dir` parameter."""
 _HOPS: Final = 3
 
 
 def recipe(target: Target) -> Change:
-    """Pass the folder of the target as `dir=` to the call of `tempfile` that the move begins with."""
+    """Pass the directory of the destination as `dir=` to the `tempfile` call whose path is moved."""
     tree, call = target.tree, target.call
     api, source = api_of(target), receiver(target)
     if api in {"shutil.move", "os.rename", "os.replace"}:
@@ -37,18 +37,18 @@ def recipe(target: Target) -> Change:
     elif is_path_method(api, "rename", "replace") and source is not None:
         place = needed(call, 0, "target")
     else:
-        raise RefusalError(f"{api.removeprefix('*.')} is not known to move anything")
+        raise RefusalError(f"`{api.removeprefix('*.')}` is not known to move a file")
     scope = next((node for node in tree.ancestors(call) if isinstance(node, cst.FunctionDef)), tree.module)
     making = _making(target, scope, source, _HOPS)
     if making is None:
-        raise RefusalError("it is not clear which call of tempfile makes what is moved")
+        raise RefusalError("cannot tell which `tempfile` call creates the path that is moved")
     if argument(making, _MAKING[_meaning(target, making)], "dir") is not None:
-        raise RefusalError("the temporary folder is chosen already")
+        raise RefusalError("the `tempfile` call already chooses its directory")
     for used in m.findall(place, m.Name()):
         if not _is_there(target, scope, cst.ensure_type(used, cst.Name).value, making):
-            raise RefusalError("the target is not known yet where the temporary is made")
+            raise RefusalError("the destination is not known yet where the `tempfile` call runs")
     if not all(_is_plain(target, used) for used in m.findall(place, m.Call())):
-        raise RefusalError("the target may be another one when it is asked for twice")
+        raise RefusalError("the destination could differ if it is evaluated twice")
     path, imports = spell(target, "os", "path", "import os")
     folder = cst.Call(cst.Attribute(path, cst.Name("dirname")), [cst.Arg(place.deep_clone())])
     beside = cst.BooleanOperation(folder, cst.Or(), cst.SimpleString('"."'))
@@ -58,12 +58,12 @@ def recipe(target: Target) -> Change:
 
 
 def _is_plain(target: Target, call: cst.CSTNode) -> bool:
-    """Tell whether a call only puts a path together."""
+    """Check whether a call only builds a path."""
     return _meaning(target, call) in {"os.path.join", "os.path.dirname", "os.fspath", "pathlib.Path"}
 
 
 def _making(target: Target, scope: cst.CSTNode, source: cst.BaseExpression, hops: int) -> cst.Call | None:
-    """Follow the names in an expression to the call of `tempfile` that gave the first of them."""
+    """Follow the variables in an expression back to a call of `tempfile`."""
     for call in m.findall(source, m.Call()):
         if isinstance(call, cst.Call) and _meaning(target, call) in _MAKING:
             return call
@@ -82,7 +82,7 @@ def _meaning(target: Target, call: cst.CSTNode) -> str:
 
 
 def _values(scope: cst.CSTNode, name: str) -> Iterator[cst.BaseExpression]:
-    """Give what is assigned to a name, or what a `with` binds to it."""
+    """Yield the values that are assigned to a name, or bound to it by a `with`."""
     for assign in m.findall(scope, m.Assign()):
         targets = cst.ensure_type(assign, cst.Assign).targets
         if any(m.findall(each.target, m.Name(name)) for each in targets):
@@ -92,7 +92,7 @@ def _values(scope: cst.CSTNode, name: str) -> Iterator[cst.BaseExpression]:
 
 
 def _is_there(target: Target, scope: cst.CSTNode, name: str, making: cst.Call) -> bool:
-    """Tell whether a name of the target is bound before the temporary is made, and never later."""
+    """Check whether a variable of the destination is bound before the `tempfile` call, and never later."""
     tree = target.tree
     bound = [
         node

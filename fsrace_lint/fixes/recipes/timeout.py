@@ -1,4 +1,4 @@
-"""Limit the time for which a lock is waited for."""
+"""Add a timeout to a lock."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _SECONDS: Final = "600"
 
 
 def recipe(target: Target) -> Change:
-    """Pass a limit after which the lock raises."""
+    """Pass a timeout, after which acquiring the lock fails."""
     call = target.call
     entry = target.surroundings.entries().exact("lock", target.fix.api)
     if entry is None or not entry.timeout:
-        raise RefusalError("the lock is not known to take a timeout")
+        raise RefusalError("the lock is not known to accept a timeout")
     api_of(target)
     which = catalog.argument(entry.timeout)
     keyword = which.keyword or "timeout"
