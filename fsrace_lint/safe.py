@@ -1,8 +1,8 @@
-"""Filesystem steps that stay right when many processes take them at once.
+"""Filesystem operations that are safe when many processes run them at once.
 
-One file for Python 3.8 and later, standard library only: copy it into your project. Nothing rests on a lock:
-new content grows under a hidden name beside the target, is flushed to the disk, and takes its place by one
-rename; who loses a race throws its own work away. A process that is killed leaves at most a hidden name.
+One file for Python 3.8 and later, standard library only: copy it into your project. No operation relies on a
+lock. New content is written under a hidden name in the same directory, flushed to disk, and renamed into
+place. A process that loses a race deletes its own copy. A killed process leaves at most a hidden name.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ _LOCAL_RANKS = [*(f"{name}LOCAL_RANK" for name in _LAUNCHERS), "MPI_LOCALRANKID"
 
 
 def ensure_dir(path: Where, mode: int = 0o777, timeout: float = 10.0) -> Path:
-    """Make a directory and its parents where they are missing; give its path.
+    """Create a directory and its missing parents, and return its path.
 
-    Against two processes that make it, one that removes it in between, and NFS or FUSE, whose stale answer
-    lets `os.makedirs(exist_ok=True)` say FileExistsError of a directory: what exists is opened, which asks
-    the server, until the timeout. It does not promise that the directory is still there later."""
+    Protects against two processes that create it, one that removes it in between, and NFS or FUSE, where
+    stale answers make `os.makedirs(exist_ok=True)` raise FileExistsError for a directory: what exists is
+    opened, which asks the server, until the timeout. Does not guarantee that the directory exists later."""
     folder = Path(path)
     for over in _attempts(timeout):
         try:
@@ -77,23 +77,23 @@ def ensure_dir(path: Where, mode: int = 0o777, timeout: float = 10.0) -> Path:
 
 
 def remove(path: Where) -> None:
-    """Remove a file or a link, if it is there.
+    """Remove a file or a link, if it exists.
 
-    Against two processes that both saw it, on any filesystem: the slower one dies of FileNotFoundError. Real
-    errors are raised. It does not remove directories, and does not promise that nobody makes it again."""
+    Protects against two processes that both saw it: the slower one fails with FileNotFoundError. Raises all
+    other errors. Does not remove directories, and does not guarantee that nobody creates it again."""
     with suppress(FileNotFoundError):
         _patiently(os.remove, path)
 
 
 def remove_tree(path: Where, timeout: float = 10.0) -> None:
-    """Remove whatever has this name, like `rm -rf`: a tree, a file, a link but not what it points to.
+    """Remove a tree, a file, or a link (not its target), like `rm -rf`.
 
-    Against processes that remove the same tree or add to it, and readers of half a tree: the name goes first,
-    by one rename (in place where that fails for directories: overlayfs, some FUSE). What an error or a crash
-    leaves stays under a hidden name. It does not promise that nobody makes the name again."""
+    Protects against processes that remove the same tree or add to it, and readers of a partial tree: the path
+    is renamed first (removed in place where directories cannot be renamed: overlayfs, some FUSE). What an
+    error or a crash leaves has a hidden name. Does not guarantee that nobody creates the path again."""
     path = Path(path)
     if path.name in ("", ".."):
-        raise ValueError(f"refused to remove {path}: it ends in no name")
+        raise ValueError(f"refused to remove {path}: the path does not end in a name")
     hidden = _beside(path)
     try:
         replace(path, hidden)
@@ -118,40 +118,40 @@ def remove_tree(path: Where, timeout: float = 10.0) -> None:
 def atomic_write(
     path: Where, mode: str = "w", encoding: str | None = None, *, sync: bool = True, **options: Any
 ) -> Iterator[IO[Any]]:
-    """Open a file to write it anew; it takes its place when the block ends, whole or not at all.
+    """Open a file for writing; it replaces the target in one step when the block ends without an exception.
 
-    Against readers of half a file, two writers in one file, and a crash or a full disk at any step. Links and
-    mode bits stay; `options` are those of `open`; `sync=False` leaves out fsync, and with it the promise
-    for a loss of power. It does not merge two updates, does not keep owner, ACLs and hard links, does not
-    spare an NFS reader of the old file an ESTALE, and is not atomic on object stores."""
+    Protects against readers of a partial file, two writers of one file, and a crash or a full disk at any
+    step. Keeps links and mode bits. `options` are those of `open`. With `sync=False`, which skips fsync, a
+    power failure can lose data. Does not merge two updates or keep the owner, ACLs, and hard links. On NFS,
+    readers of the old file can get ESTALE. Not atomic on object stores."""
     if "w" not in mode:
-        raise ValueError(f"mode {mode!r}: a file is replaced ('w'); no portable rename refuses to ('x')")
+        raise ValueError(f"unsupported mode {mode!r}: the file is always replaced, so use 'w' or 'wb'")
     with _publishing(path, "file", sync=sync) as new, open(new, mode, encoding=encoding, **options) as out:
         yield out
 
 
 def atomic_path(path: Where, *, sync: bool = True) -> AbstractContextManager[Path]:
-    """Give a path to write to, for `torch.save` and the like; what is there in the end takes its place.
+    """Yield a path to write to, for `torch.save` and similar; the result replaces the target in one step.
 
-    Against the same as `atomic_write`, with its limits. The path has the target's name, in a hidden directory
-    beside it: no `*.pt` finds it. It can become a directory, which does not replace one that holds something
-    (OSError): no rename does that; publish it under a new name and switch a link."""
+    Protects against the same races as `atomic_write`, with its limits. The path has the target's name, in a
+    hidden directory next to it, so `*.pt` does not match it. It can become a directory, which cannot replace
+    one that is not empty (OSError): publish it under a new name and switch a link."""
     return _publishing(path, "path", sync=sync)
 
 
 def replace(src: Where, dst: Where) -> None:
-    """Rename, over another file if there is one: `os.replace`, with patience on Windows.
+    """Rename a file, and replace another one: `os.replace`, with retries on Windows.
 
-    Against Windows, which says PermissionError while anybody has either file open: it is tried for ten
-    seconds. It is not atomic between filesystems or on object stores, and does not flush to the disk."""
+    Protects against the PermissionError that Windows raises while either file is open: retries for ten
+    seconds. Not atomic between filesystems or on object stores, and does not flush to disk."""
     _patiently(os.replace, src, dst)
 
 
 def publish_symlink(target: Where, link: Where) -> None:
-    """Make a symbolic link that says `target`, or point an old one there, in one step.
+    """Create a symbolic link to `target`, or redirect an existing one, in one step.
 
-    Against the gap between `os.remove` and `os.symlink`, on any filesystem: a reader finds no link, a second
-    process dies of FileExistsError. It does not promise that the target exists, or to replace a directory."""
+    Protects against the gap between `os.remove` and `os.symlink`, where readers find no link and a second
+    process gets FileExistsError. Does not guarantee that the target exists, or replace a directory."""
     with _publishing(link, "link", sync=True) as made:
         os.symlink(target, made, target_is_directory=os.path.isdir(Path(link).parent / target))
 
@@ -159,14 +159,14 @@ def publish_symlink(target: Where, link: Where) -> None:
 def extract_once(
     archive: Where, destination: Where, *, max_members: int = 10**7, max_bytes: int = 2**38, sync: bool = True
 ) -> Path:
-    """Unpack a tar or zip archive; one whole tree appears, whoever unpacks it how often; give its path.
+    """Extract a tar or zip archive so that exactly one complete tree appears; return its path.
 
-    Against processes that unpack into one directory, readers of half of it, and a crash: each unpacks into a
-    hidden directory and renames its top; losers throw theirs away. So a destination that holds anything *is*
-    complete: half a tree of something else is not told apart. ValueError: too many members or bytes, absolute
-    names, `..`, links out of the tree or on the way, devices, sparse files, damage (or a zlib.error).
-    It does not bound a bomb's memory or time, keep owners (or a zip's modes and links), or replace an empty
-    destination on Windows. `sync` as in `atomic_write`."""
+    Protects against processes that extract into one directory, readers of a partial tree, and a crash: each
+    process extracts into a hidden directory and renames it; the slower ones delete theirs. A destination that
+    is not empty counts as complete: a partial tree from another tool is not detected. ValueError: too many
+    members or bytes, absolute names, `..`, links that leave the tree or are part of a name, devices, sparse
+    files, damage (or a zlib.error). Does not limit the memory or time of a bomb, keep owners (or modes and
+    links of a zip), or replace an empty destination on Windows. `sync` as in `atomic_write`."""
     if not _is_filled(destination):
         ensure_dir(Path(destination).parent)
         try:
@@ -174,7 +174,7 @@ def extract_once(
                 os.mkdir(tree)
                 _unpack(archive, tree, max_members, max_bytes)
         except OSError:
-            # the others were faster, or were done and have removed the archive
+            # another process was faster, or has finished and deleted the archive
             if not _is_filled(destination):
                 raise
         except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
@@ -185,15 +185,15 @@ def extract_once(
 def download_once(
     source: str | Callable[[Path], object], path: Where, *, digest: str | None = None, timeout: float = 60.0
 ) -> Path:
-    """Fetch a file if it is not there; it appears whole, whoever fetches it how often; give its path.
+    """Download a file unless it exists; it appears complete or not at all. Return its path.
 
-    Against processes that download into one file, readers of half of it, and a crash, on any filesystem.
-    `source` is an http or https address, or a function that writes to the path it is given. What breaks off
-    or misses the digest ("sha256:...", ValueError) is not published; what is there is taken, with a digest
-    only if right. It does not spare the others the download, does not resume, and without a digest does not
-    notice a short answer of a server that tells no length."""
+    Protects against processes that download to one file, readers of a partial file, and a crash. `source` is
+    an http or https URL, or a function that writes to the path that it is passed. An incomplete download or
+    one with another digest ("sha256:...", ValueError) is not published. An existing file is used, with a
+    digest only if it matches. Does not prevent parallel downloads or resume them. Without a digest, does not
+    detect a truncated response that has no length."""
     if not callable(source) and not source.lower().startswith(("http://", "https://")):
-        raise ValueError(f"{source!r} is no http or https address")
+        raise ValueError(f"{source!r} is not an http or https URL")
     with suppress(FileNotFoundError):
         _look(path)
         if digest is None or _digest(path, digest) == digest:
@@ -206,31 +206,31 @@ def download_once(
             with urllib.request.urlopen(source, timeout=timeout) as answer, open(made, "wb") as sink:
                 shutil.copyfileobj(answer, sink, 1 << 20)
                 if sink.tell() != int(answer.headers.get("Content-Length", sink.tell())):
-                    raise OSError(f"{source} broke off after {sink.tell()} bytes")
+                    raise OSError(f"incomplete download of {source}: got only {sink.tell()} bytes")
         if digest is not None and _digest(made, digest) != digest:
-            raise ValueError(f"{path}: what was fetched is {_digest(made, digest)} and not {digest}")
+            raise ValueError(f"{path}: the download has the digest {_digest(made, digest)}, not {digest}")
     return Path(path)
 
 
 def is_main_process() -> bool:
-    """Tell whether this is global rank 0, by the initialized framework, else by the launcher's variables.
+    """Return whether this is global rank 0, from the initialized framework, else from launcher variables.
 
-    Against processes that all do what one should, on any filesystem. Frameworks count once the program has
-    initialized them. It does not tell a rank from workers it starts, and does not make the others wait."""
+    Protects against every rank doing what one should do. Frameworks count once the program has initialized
+    them. Does not distinguish a rank from workers that it starts, and does not make other ranks wait."""
     return _job(meeting=False)[0] == 0
 
 
 def is_main_on_this_filesystem(path: Where = ".") -> bool:
-    """Tell whether this process is the one to write for all that share this directory.
+    """Return whether this process is the one that writes for all processes that share this directory.
 
-    A COLLECTIVE: every rank must call it, or the others hang. Against node-local disks taken for shared (one
-    node has the file) and the reverse (each node writes it). FSRACE_SHARED_FILESYSTEM=1 in the environment
-    makes it global rank 0, =0 local rank 0. Else all create one new name there with O_EXCL, rank 0 first,
-    then local ranks 0; who succeeds is it. It does not promise the same one at the next call (keep the
-    answer), and does not work where O_EXCL does not (object stores)."""
+    A COLLECTIVE: every rank must call it, or the others hang. Protects against node-local disks treated as
+    shared (one node has the file) and the reverse (each node writes it). FSRACE_SHARED_FILESYSTEM=1 in the
+    environment selects global rank 0, =0 selects local rank 0. Otherwise, all ranks create the same new name
+    there with O_EXCL, rank 0 first, then local ranks 0; the first one is selected. Keep the answer: the next
+    call may not select the same rank. Does not work where O_EXCL does not (object stores)."""
     told, local = _number("FSRACE_SHARED_FILESYSTEM"), _number(*_LOCAL_RANKS)
     if told == 0 and local is None:
-        raise RuntimeError("FSRACE_SHARED_FILESYSTEM=0, but no variable tells the local rank")
+        raise RuntimeError("`FSRACE_SHARED_FILESYSTEM=0` needs the local rank: set `LOCAL_RANK`")
     if told is not None:
         return is_main_process() if told else local == 0
     token = Path(path) / run_on_main(lambda: _beside(Path("token")).name)
@@ -251,19 +251,19 @@ def is_main_on_this_filesystem(path: Where = ".") -> bool:
 
 
 def barrier() -> None:
-    """Wait until all processes of the job are here, by the initialized framework's own barrier.
+    """Wait until all processes of the job are here, with the barrier of the initialized framework.
 
-    A COLLECTIVE. Against readers that come before the writer is done. Several processes without a framework
-    are a RuntimeError. It does not refresh caches: on NFS, open what another wrote, do not test for it."""
+    A COLLECTIVE. Protects against readers that arrive before the writer is done. RuntimeError: no framework,
+    and multiple processes. Does not refresh caches: on NFS, open a file instead of checking for it."""
     _job()[2]()
 
 
 def run_on_main(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-    """Run a function on the main process; all wait for it, and get its result or its exception.
+    """Run a function on the main process; all ranks wait, and get its result or its exception.
 
-    A COLLECTIVE. Against ranks that go on before rank 0 is done, and the hang of those who wait for a rank 0
-    that failed. An exception that cannot be pickled becomes a RuntimeError with its text. It does not refresh
-    caches (NFS: see `barrier`), hold the main process back, or outlast the framework's timeout."""
+    A COLLECTIVE. Protects against ranks that continue before rank 0 is done, or hang because rank 0 failed.
+    An exception that cannot be pickled becomes a RuntimeError with its text. Does not refresh caches (NFS:
+    see `barrier`), make the main process wait, or outlast the timeout of the framework."""
     rank, size, _, share = _job()
     if size == 1:
         return function(*args, **kwargs)
@@ -283,18 +283,18 @@ def run_on_main(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
 
 
 def decide_on_main(function: Callable[[], T]) -> T:
-    """Let the main process decide for all: one answer, such as that of `lambda: os.path.exists(checkpoint)`.
+    """Return one answer on all ranks, that of the main process: `lambda: os.path.exists(checkpoint)`.
 
-    A COLLECTIVE. Against ranks that part ways because one saw a file and another did not (a race, a stale
-    NFS cache), so that the next collective hangs. It does not promise that the answer is still true."""
+    A COLLECTIVE. Protects against ranks that take different branches because only some of them see a file (a
+    race, a stale NFS cache), so the next collective hangs. Does not guarantee that it is still true."""
     return run_on_main(function)
 
 
 def wait_for_path(path: Where, timeout: float = 600.0) -> Path:
-    """Wait until a file or directory is there, for what another job hands over; give its path.
+    """Wait until a file or directory from another job exists; return its path.
 
-    Against NFS, where `os.path.exists` can deny for a minute what is there: the directory and the path are
-    opened, which asks the server. It does not tell a whole file from half of one: see `atomic_write`."""
+    Protects against NFS, where `os.path.exists` can be wrong for a minute: the directory and the path are
+    opened, which asks the server. Does not tell a complete file from a partial one: see `atomic_write`."""
     path, parent = Path(path), Path(path).parent
     for over in _attempts(timeout, slowest=1.0):
         with suppress(OSError):
@@ -307,8 +307,8 @@ def wait_for_path(path: Where, timeout: float = 600.0) -> Path:
                 raise
             if over:
                 _, folders, files = next(os.walk(parent), ("", None, []))
-                seen = "nor is" if folders is None else f"{len(folders + files)} others in"
-                raise TimeoutError(f"{path} is not there after {timeout:g} s, {seen} {parent}") from error
+                seen = "missing or unreadable" if folders is None else f"{len(folders + files)} found"
+                raise TimeoutError(f"no {path} after {timeout:g} s (entries in {parent}: {seen})") from error
     return path
 
 
@@ -327,7 +327,7 @@ def _patiently(function: Callable[..., None], *paths: Where) -> None:
             function(*paths)
             break
         except PermissionError:
-            # Windows: somebody has it open; it never renames over a directory
+            # Windows: a process has the file open; a rename onto a directory never succeeds
             if over or not _WINDOWS or os.path.isdir(paths[-1]):
                 raise
 
@@ -338,7 +338,7 @@ def _beside(target: Path) -> Path:
 
 
 def _look(path: Where, *, folder: bool = False) -> None:
-    """Open and close: this asks an NFS server, where a stat may be answered from a cache."""
+    """Open and close a path: this asks an NFS server, while a cache may answer `stat()`."""
     if _WINDOWS:
         os.scandir(path).close() if folder else os.stat(path)
     else:
@@ -354,13 +354,13 @@ def _is_filled(folder: Where) -> bool:
 
 @contextmanager
 def _publishing(path: Where, kind: str, *, sync: bool) -> Iterator[Path]:
-    """Give a new "file", or a free name in a new directory (for a "path" or a "link"), and publish it."""
+    """Yield a new "file", or a free name in a new directory (for a "path" or "link"), and publish it."""
     target = Path(os.path.realpath(path)) if kind != "link" and os.path.islink(path) else Path(path)
     old = 0
     with suppress(FileNotFoundError):
         old = os.lstat(target).st_mode
     if old and kind != "link" and not stat.S_ISREG(old) and not (kind == "path" and stat.S_ISDIR(old)):
-        raise OSError(errno.EISDIR if stat.S_ISDIR(old) else errno.EINVAL, "no regular file", str(target))
+        raise OSError(errno.EISDIR if stat.S_ISDIR(old) else errno.EINVAL, "not a regular file", str(target))
     hidden = _beside(target)
     made = hidden if kind == "file" else hidden / target.name
     try:
@@ -403,25 +403,25 @@ def _unpack(archive: Where, root: Path, max_members: int, max_bytes: int) -> Non
         for count, member in enumerate(bundle.infolist() if is_zip else bundle, 1):
             max_bytes -= abs(member.file_size if is_zip else member.size)
             if count > max_members or max_bytes < 0:
-                raise ValueError(f"{archive}: too many members (max_members) or bytes (max_bytes)")
+                raise ValueError(f"{archive}: more than `max_members` members or `max_bytes` bytes")
             target = _checked(member, Path(os.path.realpath(root)))
             if is_zip or not (member.issym() or member.islnk()):
-                bundle.extract(member, str(root))  # noqa: FSR301  # the root is this process's own
+                bundle.extract(member, str(root))  # noqa: FSR301  # the root is private to this process
             else:
                 first = member.linkname if member.issym() else root / member.linkname
                 (os.symlink if member.issym() else os.link)(first, ensure_dir(target.parent) / target.name)
         if not is_zip:
-            # tarfile takes a cut between two members, and a damaged header, for the end
+            # tarfile treats a truncation between two members, or a damaged header, as the end
             bundle.fileobj.seek(bundle.offset)
             if bundle.fileobj.read(512) != bytes(512):
-                raise tarfile.ReadError("damaged or cut off: there is no end mark")
+                raise tarfile.ReadError("damaged or truncated: no end-of-archive mark")
             # the checksum of a compressed stream stands at its end
             while bundle.fileobj.read(1 << 20):
                 pass
 
 
 def _checked(member: Any, root: Path) -> Path:
-    """Refuse a member that leads out of the tree or through a link; give its place."""
+    """Refuse a member that leaves the tree or crosses a link; return its path."""
     is_zip = isinstance(member, zipfile.ZipInfo)
     name, link = (member.filename, "") if is_zip else (member.name, member.linkname)
     parts = [part for part in name.split("/") if part not in ("", ".")]
@@ -431,7 +431,7 @@ def _checked(member: Any, root: Path) -> Path:
     if is_zip:
         bad = bad or stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR)
     elif member.issym():
-        # `..` only at the start of a link, where it counts real directories of this tree
+        # allow `..` only at the start of a link, where it refers to real directories of this tree
         member.linkname = posixpath.normpath(link)
         bad = bad or member.linkname.split("/").count("..") >= len(parts)
     elif member.islnk():
@@ -439,7 +439,7 @@ def _checked(member: Any, root: Path) -> Path:
     else:
         bad = bad or not (member.isreg() or member.isdir()) or member.issparse()
     if bad:
-        raise ValueError(f"refused: {name!r} leads out or through a link, or is a device or sparse")
+        raise ValueError(f"refused {name!r}: it leaves the tree, crosses a link, or is a device or sparse")
     return target
 
 
@@ -452,14 +452,14 @@ def _digest(path: Where, like: str) -> str:
 
 
 def _job(*, meeting: bool = True) -> tuple[int, int, Callable[[], object], Callable[[bytes], bytes]]:
-    """Give rank, size, barrier and broadcast of the loaded, initialized framework; else of the launcher."""
+    """Return the rank, size, barrier, and broadcast of the initialized framework, else of the launcher."""
     dist, hvd, jax, mpi = map(sys.modules.get, _FRAMEWORKS)
     if dist and dist.is_available() and dist.is_initialized():
         return dist.get_rank(), dist.get_world_size(), dist.barrier, partial(_share_torch, dist)
     hvd = hvd or sys.modules.get("horovod.tensorflow")
     if hvd and hvd.is_initialized():
         return hvd.rank(), hvd.size(), partial(hvd.allgather_object, 0), hvd.broadcast_object
-    # jax.process_index() would start the backend, and jax.distributed.initialize() could not follow
+    # jax.process_index() would start the backend, and jax.distributed.initialize() would then fail
     if jax and jax.global_state.client:
         top, tools = sys.modules["jax"], importlib.import_module("jax.experimental.multihost_utils")
         meet, share = partial(tools.sync_global_devices, "fsrace"), partial(_share_jax, tools)
@@ -467,11 +467,11 @@ def _job(*, meeting: bool = True) -> tuple[int, int, Callable[[], object], Calla
     if mpi and mpi.Is_initialized() and not mpi.Is_finalized() and mpi.COMM_WORLD.size > 1:
         return mpi.COMM_WORLD.rank, mpi.COMM_WORLD.size, mpi.COMM_WORLD.Barrier, mpi.COMM_WORLD.bcast
     told, step = [(_number(rank), _number(size)) for rank, size in _RANKS], _number("SLURM_STEP_NUM_TASKS")
-    # sbatch sets SLURM_PROCID too, for one process: only srun tells the size of a step
+    # sbatch also sets SLURM_PROCID, for a single process; only srun sets the size of a step
     told += [(step and _number("SLURM_PROCID"), step), (_number("PMIX_RANK"), None), (0, 1)]
     rank, size = next((rank, size) for rank, size in told if rank is not None)
     if meeting and size != 1:
-        raise RuntimeError("several processes, and neither torch, horovod, jax nor mpi4py is initialized")
+        raise RuntimeError("multiple processes, but none of torch, horovod, jax, mpi4py is initialized")
     return rank, 1, lambda: None, lambda data: data
 
 
@@ -496,5 +496,5 @@ def _packed(problem: BaseException) -> bytes:
         data = pickle.dumps((None, problem))
         pickle.loads(data)
     except Exception:
-        return pickle.dumps((None, RuntimeError(f"on the main process: {type(problem).__name__}: {problem}")))
+        return pickle.dumps((None, RuntimeError(f"main process: {type(problem).__name__}: {problem}")))
     return data

@@ -1,6 +1,6 @@
-"""The race explorer: runs the processes of a scenario for real, in every order that can make a difference.
+"""The race explorer: runs real processes in every distinct interleaving of their filesystem calls.
 
-Of our packages it imports `instrument` alone.
+It imports no other package of fsrace-lint than `instrument`.
 """
 
 from fsrace_lint.explore.errors import ExploreError, Nondeterministic

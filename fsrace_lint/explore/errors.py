@@ -1,11 +1,11 @@
-"""What can go wrong with an exploration itself, as opposed to what it finds."""
+"""Errors of the explorer itself."""
 
 from __future__ import annotations
 
 
 class ExploreError(Exception):
-    """An exploration that cannot be made, or has failed itself; its text is for the user."""
+    """The exploration cannot run, or it failed. The message is for the user."""
 
 
 class Nondeterministic(ExploreError):  # noqa: N818  # it tells what the scenario is
-    """A scenario that does something else when the same schedule is run again."""
+    """The scenario behaves differently when the same schedule is run again."""

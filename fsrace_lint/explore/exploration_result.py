@@ -1,4 +1,4 @@
-"""What an exploration found, as data and as text."""
+"""The result of an exploration, as data and as text."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ class FailingSchedule(NamedTuple):
     """A schedule that fails.
 
     Attributes:
-        kind: "exception", "check", "disagreement", "deadlock", "crash" or "hang".
-        text: What is wrong, in a line.
-        details: A traceback, the results, or where everybody stands.
-        moves: What was done, in order.
-        token: What replays exactly this.
-        reasons: What came in between.
-        switches: How often the schedule goes from one process to another.
-        is_least: Whether no schedule with fewer switches fails like this.
-        timeline: All of it drawn.
+        kind: "exception", "check", "disagreement", "deadlock", "crash", "hang", or "exit".
+        text: The failure, in one line.
+        details: A traceback, the results, or the stack of every process.
+        moves: The calls, in order.
+        token: The token that replays this schedule.
+        reasons: Which call of one process ran between two calls of another one.
+        switches: The number of context switches between processes.
+        is_least: Whether no schedule with fewer context switches fails in the same way.
+        timeline: The calls as a table with one column for each process.
     """
 
     kind: str
@@ -35,17 +35,17 @@ class FailingSchedule(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What an exploration found.
+    """The result of an exploration.
 
     Attributes:
-        ok: Whether no schedule failed.
-        schedules: How many were run.
-        exhaustive: Whether all were run that can differ, under the model.
+        ok: Whether every schedule passed.
+        schedules: The number of schedules that were run.
+        exhaustive: Whether every distinct interleaving was run, under the filesystem model.
         failure: The failing schedule, or None.
-        seconds: How long it took.
-        notes: What could not be followed.
-        bound: What ended the search, where it was not exhaustive.
-        runs: How many runs that took, with those that were given up, and those that made the failure simpler.
+        seconds: The duration.
+        notes: Calls that the explorer does not control.
+        bound: Why the search ended, if it is not exhaustive.
+        runs: The number of runs, including incomplete runs and runs that minimize the failure.
     """
 
     ok: bool
@@ -61,31 +61,33 @@ class Result(NamedTuple):
         return report(self)
 
     def assert_ok(self) -> None:
-        """Do nothing where no schedule failed.
+        """Raise an exception if a schedule failed.
 
         Raises:
-            AssertionError: One did; its text is the report.
+            AssertionError: A schedule failed. The message is the report.
         """
         if not self.ok:
             raise AssertionError(report(self))
 
 
 def report(result: Result) -> str:
-    """Tell what was found, as the command line and a failing `assert` show it.
+    """Format a result as the command line and a failing `assert` show it.
 
     Args:
-        result: What was found.
+        result: The result of an exploration.
 
     Returns:
-        Lines of text.
+        Multiple lines of text.
     """
-    count = f"{result.schedules} schedule{'s' if result.schedules != 1 else ''}"
+    count = f"{result.schedules} interleaving{'s' if result.schedules != 1 else ''}"
     if result.failure is not None:
         lines = _failing(result.failure, count)
     elif result.exhaustive:
-        lines = [f"No schedule fails: {count}, which are all that can differ."]
+        lines = [f"OK: all {result.schedules} distinct interleavings pass."]
+        if result.schedules == 1:
+            lines = ["OK: the only distinct interleaving passes."]
     else:
-        lines = [f"No schedule failed in {count}, which are not all: {result.bound}."]
+        lines = [f"No failure in {count}, but the search is incomplete: {result.bound}."]
     return "\n".join([*lines, *(f"note: {note}" for note in result.notes)])
 
 
@@ -93,6 +95,6 @@ def _failing(failure: FailingSchedule, count: str) -> list[str]:
     lines = [failure.text, "", failure.timeline, "", *(f"why: {reason}" for reason in failure.reasons)]
     if failure.kind == "deadlock":
         lines += [failure.details.rstrip(), ""]
-    few = "the fewest" if failure.is_least else "fewer were not found"
-    changes = f"{failure.switches} switch{'es' if failure.switches != 1 else ''} between processes ({few})"
-    return [*lines, f"{changes}; found in {count}, replayed.", f"replay: {failure.token}"]
+    switches = f"{failure.switches} context switch{'es' if failure.switches != 1 else ''}"
+    reduced = f"Minimized to {switches}" if failure.is_least else f"{switches} (may not be the minimum)"
+    return [*lines, f"{reduced}; found after {count}; reproduced.", f"replay: {failure.token}"]

@@ -1,4 +1,4 @@
-"""Explores a scenario: runs its schedules, and reports the first one that fails, as simple as it can be."""
+"""Explores a scenario: runs its schedules, and reports the first failing one in its simplest form."""
 
 from __future__ import annotations
 
@@ -44,37 +44,37 @@ def explore(
     shrink: bool = True,
     replay: str | None = None,
 ) -> Result:
-    """Run a function in several processes, in every order of their filesystem calls that can differ.
+    """Run a function in multiple processes, in every distinct interleaving of their filesystem calls.
 
-    The function is run for real, many times, in forked processes that work in a scratch directory; it must do
-    the same whenever its calls are answered in the same way.
+    The function is executed many times, in forked processes, in a temporary directory. What it does must
+    depend only on the results of its calls.
 
     Args:
-        function: What each process runs: it is given the root, a `pathlib.Path`, and its rank.
-        processes: How many there are.
-        setup: Makes what is there before; it is given the root.
-        check: Raises where the tree is not as it must be in the end, and with crashes at any time.
-        agree: Whether all processes must give the same result.
-        expected: Exceptions out of the function that are no failure.
-        filesystem: "posix", what the kernel does; or "nfs", where stat and listings may be answered from the
-        past.
-        crash: "none"; "kill", where a process may be killed at any call, and all of them; or "power", where
-        the
-            machine may go down, and data that was not synced may be missing or short.
-        distributed: Whether `torch.distributed` is stood in for: barriers and object collectives.
-        max_schedules: How many schedules to run systematically.
-        preemptions: How often a process may be interrupted that could go on; None for no bound.
-        samples: How many random schedules to run beyond that.
-        seed: What makes these the same again.
-        step_timeout: How many seconds a process may take between two calls.
-        shrink: Whether to look for the simplest schedule that fails in the same way.
-        replay: The token of one schedule, to run that and no other.
+        function: The function that each process runs. Its arguments are the root directory, a
+            `pathlib.Path`, and the rank.
+        processes: The number of processes.
+        setup: Creates the initial files. Its argument is the root directory.
+        check: Raises if the resulting files are wrong. Its argument is the root directory. It runs at the
+            end, and with crashes after any step.
+        agree: Whether all processes must return the same result.
+        expected: Exceptions that are not failures.
+        filesystem: "posix", or "nfs", where `stat` calls and directory listings can return stale results.
+        crash: "none", "kill" to also kill one process or all processes at any call, or "power" to also lose
+            data that was not synced.
+        distributed: Whether to replace the barriers and object collectives of `torch.distributed`.
+        max_schedules: The maximum number of schedules to run in the systematic search.
+        preemptions: The maximum number of times to preempt a process that could continue, or None.
+        samples: The number of random schedules to run after the systematic search.
+        seed: The seed for the random schedules.
+        step_timeout: The maximum number of seconds between two calls of a process.
+        shrink: Whether to minimize the failing schedule.
+        replay: The token of the only schedule to run.
 
     Returns:
-        What was found.
+        The result, with the first schedule that fails.
 
     Raises:
-        ExploreError: The exploration itself cannot be made, or has failed.
+        ExploreError: The exploration cannot run, or it failed.
     """
     jobs.refuse_elsewhere()
     expected = expected if isinstance(expected, tuple) else (expected,)
@@ -92,7 +92,7 @@ def explore(
 def _explored(
     scenario: Scenario, bounds: Bounds, token: schedule_tokens.ScheduleToken | None, *, shrink: bool
 ) -> Result:
-    from fsrace_lint.explore.process.install import installed  # noqa: PLC0415  # not to be had on Windows
+    from fsrace_lint.explore.process.install import installed  # noqa: PLC0415  # not importable on Windows
 
     start = time.monotonic()
     with stage.scratch() as folder, jobs.together():
@@ -114,11 +114,11 @@ class _Explorer:
 
     @property
     def runs(self) -> int:
-        """How many runs were started."""
+        """The number of runs that were started."""
         return self._director.runs
 
     def search(self) -> Result:
-        """Run schedules until one fails, or all are done, or the bounds are met."""
+        """Run schedules until one fails, all have run, or a bound is reached."""
         bounds = self._bounds
         systematic = (
             Dpor(self._director)
@@ -138,15 +138,21 @@ class _Explorer:
     def _bound(self, exhausted: bool) -> str:
         bounds, scenario = self._bounds, self._director.scenario
         if self._unfollowed:
-            return "some calls were not followed, see the notes"
+            return "some calls could not be explored; see the notes"
         if exhausted and bounds.preemptions is not None:
-            return f"those with more than {bounds.preemptions} preemptions were left out"
+            return (
+                f"interleavings with more than {bounds.preemptions}"
+                f" preemption{'s' if bounds.preemptions != 1 else ''} were skipped"
+            )
         if exhausted and scenario.crash != "none" and scenario.check is not None and scenario.processes > 2:
-            return "what more than two processes leave when all are killed was looked at in one order of many"
+            return (
+                "the state after all processes are killed was checked in only one order of the calls that"
+                " commute"
+            )
         if exhausted:
             return ""
-        said = f"{bounds.schedules} in order"
-        return said + (f", then {bounds.samples} at random (seed {bounds.seed})" if bounds.samples else "")
+        said = f"it stopped after {bounds.schedules} interleaving{'s' if bounds.schedules != 1 else ''}"
+        return said + (f" and {bounds.samples} random ones (seed {bounds.seed})" if bounds.samples else "")
 
     def _first_failing(self, runs: Iterator[ScheduleRun]) -> ScheduleRun | None:
         for run in runs:
@@ -159,21 +165,21 @@ class _Explorer:
 
     def _shrunk(self, failed: ScheduleRun) -> FailingSchedule:
         if failed.failure is None:
-            raise ExploreError("a run that did not fail cannot be shrunk")
+            raise ExploreError("cannot minimize a run that did not fail")
         shrinker = Shrinker(self._director, failed.failure)
         schedule = shrinker.shrink(failed.schedule()) if self._shrinks else failed.schedule()
         run = self._director.replay(schedule)
         if not failed.failure.is_like(run.failure):
             raise Nondeterministic(
-                f"a schedule failed ({failed.failure.text}), and did not when run again: what the processes"
-                " do must depend on nothing but their calls; if it does not, the explorer is wrong"
+                f"a schedule failed ({failed.failure.text}) but passed when it was replayed: the code must"
+                " depend on nothing but the results of its calls; if it already does, please report a bug"
             )
         return self._failing(run, is_least=shrinker.is_least)
 
     def _failing(self, run: ScheduleRun, *, is_least: bool) -> FailingSchedule:
         failure: Failure | None = run.failure
         if failure is None:
-            raise ExploreError("a run that did not fail cannot be reported")
+            raise ExploreError("cannot report a run that did not fail")
         scenario, moves = self._director.scenario, tuple(run.trace.moves)
         return FailingSchedule(
             failure.kind,
@@ -193,7 +199,7 @@ class _Explorer:
         self._schedules += 1
         self._notes += run.notes
         if schedule_tokens.digest(run.trace.moves) != token.digest:
-            raise Nondeterministic("the token was made for other calls: the code or its scenario has changed")
+            raise Nondeterministic("the token does not match: the code or the scenario has changed")
         failing = None if run.failure is None else self._failing(run, is_least=False)
         return self._result(failing, exhaustive=False, bound="one schedule was replayed")
 

@@ -1,4 +1,4 @@
-"""What a process and the scheduler say to each other: plain frozen data, sent over pipes."""
+"""Messages between a process and the scheduler: plain frozen data, sent over pipes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
 
 class Meet(msgspec.Struct, frozen=True, tag="meet", array_like=True):
-    """Waits for all processes to make the same collective call; each brings something and gets all of it."""
+    """Waits until all processes make the same collective call; each contributes a value and receives all.
+
+    Attributes:
+        kind: The collective call.
+        brought: The pickled contribution of this process.
+    """
 
     kind: str
     brought: bytes
@@ -24,9 +29,9 @@ class Pause(msgspec.Struct, frozen=True, tag="pause", array_like=True):
     """Sleeps.
 
     Attributes:
-        seconds: As asked for.
-        state: What tells that the program has been here before in the same state; "" where it looked at the
-        clock.
+        seconds: The requested duration.
+        state: Identifies the state of the program, so that a repeated state is detected; "" if it has read
+            the clock.
     """
 
     seconds: float
@@ -34,18 +39,18 @@ class Pause(msgspec.Struct, frozen=True, tag="pause", array_like=True):
 
 
 class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
-    """A process stands before a call and asks to be let through.
+    """A process is about to make a call and requests permission.
 
     Attributes:
         name: The call, such as "mkdir".
-        target: What it is about, as the report shows it.
+        target: The subject of the call, as the report shows it.
         where: File and line of the scenario's code.
-        mutates: Whether it can change anything.
-        lookup: Set where a weak cache may answer.
-        lock: The lock that it waits for.
-        wait: Set where it must wait for others in another way.
-        outcome: What came of the call before.
-        state: Where a question is asked twice in a row, what tells that the program is in the same state.
+        mutates: Whether the call can change anything.
+        lookup: Set if a weak cache can answer the call.
+        lock: The lock that the call waits for.
+        wait: Set if the call must wait for other processes in another way.
+        outcome: The outcome of the previous call.
+        state: Identifies the state of the program if it makes the same lookup twice in a row.
     """
 
     name: str
@@ -60,15 +65,15 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
 
 
 class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
-    """A process has come to its end.
+    """A process has finished.
 
     Attributes:
-        outcome: What came of its last call.
-        value: The result, pickled, to be compared; empty where it cannot be.
+        outcome: The outcome of its last call.
+        value: The pickled result, for comparison; empty if it cannot be pickled.
         shown: The result as the report shows it.
-        error: The names of the exception's class and its bases, where it ended by one.
-        message: What the exception says.
-        trace: Its traceback.
+        error: The class names of the exception and its bases, if the process ended with one.
+        message: The text of the exception.
+        trace: The traceback of the exception.
     """
 
     outcome: CallOutcome | None
@@ -80,7 +85,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
 
 
 class Stack(msgspec.Struct, frozen=True, tag="stack", array_like=True):
-    """Where a process stands."""
+    """The current stack of a process."""
 
     text: str
 
@@ -89,10 +94,10 @@ class Go(msgspec.Struct, frozen=True, array_like=True):
     """Lets a process make its call.
 
     Attributes:
-        now: Seconds on its clock since the start.
-        answer: What it is told instead of the truth.
-        gathered: What all brought to a collective.
-        stack: Asks where it stands; it does not move.
+        now: Seconds on the clock of the process since the start.
+        answer: The stale answer that the call returns, or None for the true one.
+        gathered: The contributions of all processes to a collective.
+        stack: Requests the stack of the process, without letting it continue.
     """
 
     now: float = 0.0
@@ -103,23 +108,23 @@ class Go(msgspec.Struct, frozen=True, array_like=True):
 
 FromProcess = CallRequest | Ended | Stack
 
-# as they were before a process's own were replaced
+# the original functions, before a process replaces its own
 _read, _write = os.read, os.write
 _encode = msgspec.msgpack.Encoder().encode
 _decode_message: Callable[[bytes], FromProcess] = msgspec.msgpack.Decoder(FromProcess).decode
 _decode_go = msgspec.msgpack.Decoder(Go).decode
 
 
-class Closed(Exception):  # noqa: N818  # an end of file is no error of either side
-    """The other side is gone."""
+class Closed(Exception):  # noqa: N818  # end of file is not an error
+    """The other side of the pipe is gone."""
 
 
 def send(descriptor: int, message: FromProcess | Go) -> None:
     """Write one message.
 
     Args:
-        descriptor: A pipe's end.
-        message: What to say.
+        descriptor: One end of a pipe.
+        message: The message.
     """
     body = _encode(message)
     data = len(body).to_bytes(4, "big") + body
@@ -128,10 +133,10 @@ def send(descriptor: int, message: FromProcess | Go) -> None:
 
 
 def receive(descriptor: int) -> FromProcess:
-    """Read what a process says.
+    """Read a message from a process.
 
     Args:
-        descriptor: A pipe's end.
+        descriptor: One end of a pipe.
 
     Returns:
         The message.
@@ -143,10 +148,10 @@ def receive(descriptor: int) -> FromProcess:
 
 
 def receive_go(descriptor: int) -> Go:
-    """Read what the scheduler says.
+    """Read a message from the scheduler.
 
     Args:
-        descriptor: A pipe's end.
+        descriptor: One end of a pipe.
 
     Returns:
         The message.

@@ -1,4 +1,4 @@
-"""What happened in a run: moves, what each depends on, and which could have come the other way round."""
+"""The events of a run: moves, their dependencies, and the races that can be reversed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 from typing import NamedTuple
 
 TRUTH, KILLED = 0, -1
-"""What a process is given: the truth, the k-th older answer (k > 0), or a kill -9 in place of its call."""
+"""What a process gets: the true answer, the k-th stale answer (k > 0), or a kill -9 instead of its call."""
 
 Name = tuple[str, str, str]
 """A key of a footprint whose inode has a name that is the same in every run with the same moves."""
@@ -15,7 +15,7 @@ EVERYTHING: Name = ("world", "", "")
 
 
 class Choice(NamedTuple):
-    """Who moves next, and what it is given."""
+    """The process that moves next, and the answer that it gets."""
 
     rank: int
     given: int = TRUTH
@@ -32,11 +32,11 @@ class NamedFootprint(NamedTuple):
     adds: frozenset[Name]
 
     def depends_on(self, other: NamedFootprint) -> bool:
-        """Tell whether two moves of different processes must not be swapped.
+        """Return whether two moves of different processes do not commute.
 
         Two moves commute unless one writes what the other reads or changes, or adds to what the other reads
-        or writes. Names that appear in or vanish from one directory commute: they are different entries, or
-        else one writes what the other does.
+        or writes. Two names that appear in or vanish from one directory commute: either they are different
+        entries, or one move writes what the other writes.
         """
         if EVERYTHING in self.writes or EVERYTHING in other.writes:
             return bool(any(self) and any(other))
@@ -52,11 +52,11 @@ class NamedFootprint(NamedTuple):
 
     @property
     def changes(self) -> frozenset[Name]:
-        """All that was changed."""
+        """Everything that was changed."""
         return self.writes | self.adds
 
     def joined(self, other: NamedFootprint) -> NamedFootprint:
-        """Give what two moves touch together."""
+        """Return the union of two footprints."""
         return NamedFootprint(self.reads | other.reads, self.writes | other.writes, self.adds | other.adds)
 
 
@@ -64,18 +64,18 @@ NOTHING = NamedFootprint(frozenset(), frozenset(), frozenset())
 
 
 class Move(NamedTuple):
-    """One call of one process, made.
+    """One completed call of one process.
 
     Attributes:
-        choice: Who moved, and what it was given.
+        choice: The process that moved, and the answer that it got.
         name: The call.
-        target: What it was about.
+        target: The subject of the call.
         where: File and line of the scenario's code.
-        result: What came of it.
-        footprint: What it read and changed.
-        now: The process's clock afterwards.
-        waited: The lock that it waited for, if it did.
-        dropped: The locks that it dropped.
+        result: The result of the call.
+        footprint: What the call read and changed.
+        now: The clock of the process after the call.
+        waited: The lock that the call waited for, if any.
+        dropped: The locks that the call released.
     """
 
     choice: Choice
@@ -90,19 +90,19 @@ class Move(NamedTuple):
 
     @property
     def has_changed(self) -> bool:
-        """Whether it changed anything."""
+        """Whether the move changed anything."""
         return bool(self.footprint.changes)
 
 
 class Trace:
-    """The moves of one run, in the order of what must come before what.
+    """The moves of one run, ordered by their happens-before relation.
 
-    A move comes after those of its own process, and after those that it depends on. Two dependent moves with
-    nothing in between are a race: they can come the other way round. That a lock is dropped before it is
-    taken is an order, and no race; what can be reversed is who takes it first.
+    A move comes after the earlier moves of its own process, and after those that it depends on. Two dependent
+    moves with nothing in between are a race: they can be reversed. The release of a lock before its
+    acquisition is an order, not a race; only the order of acquisitions can be reversed.
 
     Args:
-        size: How many processes there are.
+        size: The number of processes.
     """
 
     def __init__(self, size: int) -> None:
@@ -116,7 +116,7 @@ class Trace:
         self._own: list[list[int]] = [[0] * size for _ in range(size)]
 
     def meet(self, ranks: list[int]) -> None:
-        """Let what these processes do next come after all that each of them has done."""
+        """Order the next moves of these processes after all earlier moves of each of them."""
         together = [max(times) for times in zip(*(self._own[rank] for rank in ranks), strict=True)]
         for rank in ranks:
             self._own[rank] = list(together)
@@ -125,7 +125,7 @@ class Trace:
         """Add a move.
 
         Args:
-            move: What was done.
+            move: The move.
 
         Returns:
             The moves that it depends on directly.
@@ -155,7 +155,10 @@ class Trace:
         return direct
 
     def _conflicts(self, move: Move) -> set[int]:
-        """Find the moves of others that a move depends on: the last by process and name, of locks all."""
+        """Return the moves of other processes that a move depends on.
+
+        For each process and name, only the last move counts; for locks, all moves count.
+        """
         footprint = move.footprint
         if EVERYTHING in footprint.writes:
             found = {at for at, before in enumerate(self.moves) if footprint.depends_on(before.footprint)}
@@ -181,26 +184,26 @@ class Trace:
                 before.append(at)
 
     def is_before(self, first: int, second: int) -> bool:
-        """Tell whether a move must come before another."""
+        """Return whether a move happens before another."""
         return self._clocks[second][self.moves[first].choice.rank] >= self._positions[first]
 
     def is_known(self, rank: int, move: int) -> bool:
-        """Tell whether a move must come before what a process does next, by what that has seen so far."""
+        """Return whether a move happens before the next move of a process, given what it has seen so far."""
         return self._own[rank][self.moves[move].choice.rank] >= self._positions[move]
 
     def first_movers(self, first: int, second: int) -> list[int]:
-        """Tell who can go first where a race is to come out the other way round.
+        """Return the processes that can move first in order to reverse a race.
 
-        These are the initials of source-DPOR (Abdulla, Aronis, Jonsson, Sagonas: Source Sets, JACM 2017): of
-        what does not come after the first move of the race, and of its second move, those that depend on
-        nothing else of it.
+        These are the initials of source-DPOR (Abdulla, Aronis, Jonsson, Sagonas: Source Sets, JACM 2017).
+        Candidates are the moves that do not come after the first move of the race, and its second move.
+        Initials are those that depend on no other candidate.
 
         Args:
             first: The move that came first.
             second: The move that came second.
 
         Returns:
-            The processes, the second's own at the front where it is among them.
+            The processes, with the process of the second move first if it is among them.
         """
         freed = [at for at in range(first + 1, second) if not self.is_before(first, at)]
         found: list[int] = []
@@ -222,5 +225,5 @@ def _join(clock: list[int], other: list[int]) -> None:
 
 
 def switches(schedule: Schedule) -> int:
-    """Count how often a schedule goes from one process to another."""
+    """Count the context switches of a schedule."""
     return sum(one.rank != two.rank for one, two in itertools.pairwise(schedule))

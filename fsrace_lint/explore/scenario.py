@@ -1,4 +1,4 @@
-"""What is explored, and within which bounds."""
+"""The scenario to explore, and the bounds of the search."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ LONGEST_STEP: Final = 86_400.0
 
 
 class Scenario(NamedTuple):
-    """A program for several processes, and what must hold of it.
+    """A program that runs in multiple processes, and the properties that must hold.
 
     Attributes:
-        function: What each process runs: it is given the root and its rank.
-        processes: How many there are.
-        setup: Makes what is there before.
-        check: Raises where the tree is not as it must be.
-        agree: Whether all must give the same result.
-        expected: Exceptions that are no failure.
+        function: The function that each process runs. It gets the root and its rank.
+        processes: The number of processes.
+        setup: Creates the initial tree.
+        check: Raises if the tree is wrong.
+        agree: Whether all processes must return the same result.
+        expected: Exceptions that are not failures.
         filesystem: "posix" or "nfs".
-        crash: "none", "kill" for kill -9, or "power" for a machine that goes down.
-        distributed: Whether `torch.distributed` is stood in for.
-        step_timeout: How many seconds a process may take between two calls.
-        most_moves: How many calls a run may have.
+        crash: "none", "kill" for kill -9, or "power" for a power failure.
+        distributed: Whether to replace `torch.distributed` with a stub.
+        step_timeout: The maximum number of seconds between two calls of a process.
+        most_moves: The maximum number of calls in a run.
     """
 
     function: Callable[[Path, int], object]
@@ -46,36 +46,40 @@ class Scenario(NamedTuple):
     most_moves: int = 5000
 
     def validated(self) -> Scenario:
-        """Refuse what makes no sense.
+        """Check all values.
 
         Returns:
             This scenario.
 
         Raises:
-            ExploreError: A value is out of its range.
+            ExploreError: A value is out of range.
         """
         if not 1 <= self.processes <= MOST_PROCESSES:
-            raise ExploreError(f"{self.processes} processes: from 1 to {MOST_PROCESSES} can be explored")
+            raise ExploreError(
+                f"cannot explore {self.processes} processes: choose from 1 to {MOST_PROCESSES}"
+            )
         if self.filesystem not in FILESYSTEMS:
             raise ExploreError(
-                f"no filesystem is called {self.filesystem!r}: choose one of {', '.join(FILESYSTEMS)}"
+                f"unknown filesystem {self.filesystem!r}: choose one of {', '.join(FILESYSTEMS)}"
             )
         if self.crash not in CRASHES:
-            raise ExploreError(f"no crash is called {self.crash!r}: choose one of {', '.join(CRASHES)}")
+            raise ExploreError(f"unknown crash {self.crash!r}: choose one of {', '.join(CRASHES)}")
         if not 0 < self.step_timeout <= LONGEST_STEP:
-            raise ExploreError(f"a time-out of {self.step_timeout} s: up to a day makes sense")
+            raise ExploreError(
+                f"invalid timeout of {self.step_timeout} s: choose more than 0 s, and at most one day"
+            )
         return self
 
 
 class Bounds(NamedTuple):
-    """How far to look.
+    """The bounds of the search.
 
     Attributes:
-        schedules: How many schedules to run systematically.
-        preemptions: How often a process may be interrupted that could go on, or None for as often as there
-        are orders.
-        samples: How many random schedules to run where the systematic search did not come to its end.
-        seed: What makes these the same again.
+        schedules: The number of schedules to run systematically.
+        preemptions: The number of times that a process which can continue may be interrupted; None for no
+            bound.
+        samples: The number of random schedules to run if the systematic search is incomplete.
+        seed: The seed of the random schedules.
     """
 
     schedules: int = 10_000

@@ -1,10 +1,10 @@
-"""A schedule as a short text: what a report prints, and `--replay` takes.
+"""A schedule as a short text, which a report prints and `--replay` accepts.
 
     fsr1.2posix.a3ba~1B.5f2c
 
-says: two processes on a POSIX filesystem; process 0 makes three calls, 1 makes one, 0 makes one that is told
-its first older answer, and 1 is killed in place of its next; the end are four digits of the calls that were
-made, by which changed code is noticed. `!` stands for a machine that goes down there.
+This means: two processes on a POSIX filesystem. Process 0 makes three calls, and process 1 makes one. Process
+0 makes one call that gets its first stale answer, and process 1 is killed instead of its next call. The last
+part is four digits of a digest of the calls, which detects that the code has changed.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _PART: Final = re.compile(r"([a-z])(?:~(\d+)|(\d+))?|([A-Z])")
 
 
 class ScheduleToken(NamedTuple):
-    """What a token says.
+    """The contents of a token.
 
     Attributes:
-        processes: How many there are.
-        filesystem: Its model.
-        crash: What can be killed.
+        processes: The number of processes.
+        filesystem: The filesystem model.
+        crash: The crash model.
         schedule: The moves.
-        digest: That of the calls.
+        digest: The digest of the calls.
     """
 
     processes: int
@@ -46,11 +46,11 @@ class ScheduleToken(NamedTuple):
 
 
 def write(scenario: Scenario, moves: Sequence[Move]) -> str:
-    """Write the token of a run.
+    """Return the token of a run.
 
     Args:
-        scenario: What was run.
-        moves: What was done.
+        scenario: The scenario.
+        moves: The moves of the run.
 
     Returns:
         The token.
@@ -77,29 +77,29 @@ def write(scenario: Scenario, moves: Sequence[Move]) -> str:
 
 
 def read(text: str) -> ScheduleToken:
-    """Read a token.
+    """Parse a token.
 
     Args:
-        text: As it was printed.
+        text: The token as it was printed.
 
     Returns:
-        What it says.
+        The contents of the token.
 
     Raises:
-        ExploreError: It is no token.
+        ExploreError: The text is not a token.
     """
     found = re.fullmatch(
         rf"{_VERSION}\.(\d+)([a-z]+)(?:-([a-z]+))?\.([A-Za-z0-9~]*)\.([0-9a-f]{{4}})", text.strip()
     )
     if found is None:
-        raise ExploreError(f"{text!r} is no token of a schedule: it looks like fsr1.2posix.ab2a.e797")
+        raise ExploreError(f"{text!r} is not a schedule token; a token looks like fsr1.2posix.ab2a.e797")
     processes, filesystem, crash, body, told = found.groups()
     schedule: list[Choice] = []
     at = 0
     while at < len(body):
         part = _PART.match(body, at)
         if part is None:
-            raise ExploreError(f"{text!r} is no token of a schedule: {body[at:]!r} says nothing")
+            raise ExploreError(f"{text!r} is not a schedule token: {body[at:]!r} has no meaning")
         at = part.end()
         letter, answer, count, killed = part.groups()
         if killed:
@@ -108,12 +108,12 @@ def read(text: str) -> ScheduleToken:
             schedule.append(Choice(ord(letter) - ord("a"), int(answer)))
         else:
             if int(count or 1) > _MOST_MOVES:
-                raise ExploreError(f"{text!r} is no token of a schedule: {count} calls are too many")
+                raise ExploreError(f"{text!r} is not a schedule token: {count} calls are too many")
             schedule += [Choice(ord(letter) - ord("a"))] * int(count or 1)
     return ScheduleToken(int(processes), filesystem, crash or "none", tuple(schedule), told)
 
 
 def digest(moves: Sequence[Move]) -> str:
-    """Give four digits that tell these calls from others."""
+    """Return four digits that identify these calls."""
     calls = "\n".join(f"{move.choice.rank} {move.name}" for move in moves)
     return hashlib.sha256(calls.encode()).hexdigest()[:4]

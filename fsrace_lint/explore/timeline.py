@@ -1,4 +1,4 @@
-"""A run as people read it: a column a process, a line a call."""
+"""A run as a table: one column for each process, one line for each call."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LONGEST = 48
 
 
 def draw(moves: Sequence[Move], processes: int) -> str:
-    """Draw the moves of a run.
+    """Return the table of the moves of a run.
 
     Args:
-        moves: What was done.
-        processes: How many columns there are.
+        moves: The moves.
+        processes: The number of columns.
 
     Returns:
-        Lines of text.
+        Multiple lines of text.
     """
     texts = [_told(move) for move in moves]
     width = max(len(text) for text in [*texts, "process 0"])
@@ -50,7 +50,7 @@ def _words(move: Move) -> str:
         told += f" -> {move.result}"
     if len(told) > LONGEST:
         told = f"{move.name} ...{told[len(move.name) + len(told) - LONGEST + 4 :]}"
-    return told + (" (old)" if move.choice.given != TRUTH else "")
+    return told + (" (stale)" if move.choice.given != TRUTH else "")
 
 
 def _where(where: str) -> str:
@@ -59,13 +59,13 @@ def _where(where: str) -> str:
 
 
 def reason(run: ScheduleRun) -> list[str]:
-    """Tell what came between a call that was answered and one that relied on the answer.
+    """Explain which call ran between a lookup and the call that relied on its answer.
 
     Args:
-        run: One that failed.
+        run: A failed run.
 
     Returns:
-        Sentences, the one closest to the failure first.
+        Sentences; the one closest to the failure comes first.
     """
     moves = run.trace.moves
     found = []
@@ -82,10 +82,10 @@ def reason(run: ScheduleRun) -> list[str]:
 
 
 def _between(moves: Sequence[Move], last: int) -> str:
-    """Find an earlier look of the same process at what this move touches, and a change by another since."""
+    """Find an earlier call of this process on the same names, and a change by another process in between."""
     mine = moves[last]
     if mine.choice.given not in (TRUTH, KILLED):
-        return f"step {last + 1} ({mine.name} {mine.target}) was answered from an older state"
+        return f"step {last + 1} ({mine.name} {mine.target}) got a stale answer"
     for changed in range(last - 1, -1, -1):
         other = moves[changed]
         shared = other.footprint.changes & _all(mine)
@@ -95,9 +95,9 @@ def _between(moves: Sequence[Move], last: int) -> str:
             before = moves[looked]
             if before.choice.rank == mine.choice.rank and shared & _all(before):
                 return (
-                    f"between step {looked + 1} ({_told(before)}) and step {last + 1} ({_told(mine)})"
-                    f" of process {mine.choice.rank} comes step {changed + 1} ({_told(other)})"
-                    f" of process {other.choice.rank}"
+                    f"process {other.choice.rank}'s step {changed + 1} ({_told(other)}) ran between"
+                    f" process {mine.choice.rank}'s step {looked + 1} ({_told(before)})"
+                    f" and its step {last + 1} ({_told(mine)})"
                 )
     return ""
 

@@ -1,1 +1,1 @@
-"""What a process's filesystem calls are, what each reads and changes, and how they are intercepted."""
+"""The filesystem calls of a process: what each reads and changes, and how it is intercepted."""

@@ -26,7 +26,7 @@ class DescriptorCalls(Calls):
     """Calls on open files, each intercepted."""
 
     def replacements(self) -> dict[Any, Any]:
-        """Give what replaces what."""
+        """Return the replacement of each original function."""
         made: dict[Callable[..., Any], Callable[..., Any]] = {
             posix.open: self.open,
             posix.close: self.close,
@@ -56,14 +56,14 @@ class DescriptorCalls(Calls):
         return self.open_place(place, (path, dir_fd), flags, mode, words)
 
     def open_place(self, place: str, given: tuple[Any, int | None], flags: int, mode: int, words: str) -> int:
-        """Open what is watched.
+        """Open a watched path.
 
         Args:
-            place: Where it is.
-            given: The same as the caller wrote it, with what it is relative to.
-            flags: As for `os.open`.
-            mode: Of a file that is made.
-            words: What the report calls this kind of opening.
+            place: The absolute path.
+            given: The path as the caller wrote it, and the directory descriptor that it is relative to.
+            flags: The flags of `os.open()`.
+            mode: The mode of a file that is created.
+            words: The name of this kind of open in the report.
 
         Returns:
             The descriptor.
@@ -90,7 +90,7 @@ class DescriptorCalls(Calls):
         return self._intercept(f"open[{words}]", self._tree.shown(place), act, mutates=mutates)
 
     def _open_nameless(self, place: str, given: tuple[Any, int | None], flags: int, mode: int) -> int:
-        """Make a file in a directory that nobody finds there: open(2) on `O_TMPFILE`."""
+        """Create a file without a name in a directory: `O_TMPFILE` in open(2)."""
 
         def act(recorder: Recorder, _: Answer | None) -> int:
             recorder.resolve(*given)
@@ -104,7 +104,7 @@ class DescriptorCalls(Calls):
         return self._intercept("open[O_TMPFILE]", self._tree.shown(place), act, mutates=False)
 
     def close(self, descriptor: int) -> None:
-        """Close a file; this drops its locks."""
+        """Close a file, which releases its locks."""
         self.closing(descriptor, lambda: posix.close(descriptor))
 
     def closing(self, descriptor: int, original: Callable[[], None]) -> None:
@@ -112,7 +112,7 @@ class DescriptorCalls(Calls):
 
         Args:
             descriptor: The file.
-            original: Does it.
+            original: Closes it.
         """
         file = self._files.by_descriptor.get(descriptor)
         if file is None or not self._is_watched(descriptor):
@@ -133,7 +133,7 @@ class DescriptorCalls(Calls):
         return self._intercept("close", self._files.shown(descriptor), act, mutates=bool(holds))
 
     def closerange(self, low: int, high: int) -> None:
-        """Close all descriptors from one to below another."""
+        """Close all descriptors in a range."""
         for descriptor in range(low, min(high, 65536)):
             try:
                 self.close(descriptor)
@@ -141,13 +141,13 @@ class DescriptorCalls(Calls):
                 continue
 
     def dup(self, descriptor: int) -> int:
-        """Give an open file another descriptor."""
+        """Return another descriptor of an open file."""
         new = posix.dup(descriptor)
         self._files.share(descriptor, new)
         return new
 
     def dup2(self, descriptor: int, new: int, inheritable: bool = True) -> int:
-        """Give an open file this descriptor too."""
+        """Make a descriptor refer to an open file too."""
         if new in self._files.by_descriptor and new != descriptor:
             self.close(new)
         posix.dup2(descriptor, new, inheritable)
@@ -160,10 +160,10 @@ class DescriptorCalls(Calls):
         Args:
             name: The call.
             descriptor: The file.
-            original: Does it.
+            original: Reads from it.
 
         Returns:
-            What it gives: bytes, or how many.
+            The result of `original`: bytes, or their number.
         """
         if not self._is_watched(descriptor):
             return original()
@@ -183,10 +183,10 @@ class DescriptorCalls(Calls):
         Args:
             name: The call.
             descriptor: The file.
-            original: Does it.
+            original: Changes it.
 
         Returns:
-            What it gives.
+            The result of `original`.
         """
         if not self._is_watched(descriptor):
             return original()

@@ -1,4 +1,4 @@
-"""`open`, and the files it gives: opening, every flush and closing are calls of their own."""
+"""`open()` and its file objects: the open, every flush, and the close are separate calls."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class FileObjects(Calls):
     """Opens files whose calls are intercepted.
 
     Args:
-        interceptor: By whom.
-        files: What the process has open.
-        calls: What is done on descriptors.
+        interceptor: The interceptor of the calls.
+        files: The open files of the process.
+        calls: The calls on descriptors.
     """
 
     def __init__(self, interceptor: Interceptor, files: FileTable, calls: DescriptorCalls) -> None:
@@ -42,7 +42,7 @@ class FileObjects(Calls):
         self._original = io.open
 
     def replacements(self) -> dict[Any, Any]:
-        """Give what replaces what."""
+        """Return the replacement of each original function."""
         return {io.open: self.open}
 
     def open(
@@ -56,11 +56,11 @@ class FileObjects(Calls):
         closefd: bool = True,
         opener: Callable[[str, int], int] | None = None,
     ) -> Any:
-        """Open a file as `io.open` does."""
+        """Open a file as `io.open()` does."""
         place = None if isinstance(file, int) else self._place(file)
         if place is None and not (isinstance(file, int) and self._is_watched(file)):
             return self._original(file, mode, buffering, encoding, errors, newline, closefd, opener)
-        # what is wrong with the arguments is said by the original
+        # the original functions report invalid arguments
         binary = "b" in mode
         io.StringIO() if binary else io.TextIOWrapper(io.BytesIO(), encoding, errors, newline)
         if buffering == 0 and not binary:
@@ -121,7 +121,7 @@ class FileObjects(Calls):
 
 
 class InterceptedFile(io.FileIO):
-    """A file without a buffer, whose calls are intercepted."""
+    """An unbuffered file whose calls are intercepted."""
 
     def __init__(self, calls: DescriptorCalls, descriptor: int, mode: str, closefd: bool = True) -> None:
         super().__init__(descriptor, mode, closefd)
@@ -137,7 +137,7 @@ class InterceptedFile(io.FileIO):
         return self._calls.reading("read", self.fileno(), lambda: io.FileIO.read(self, size))
 
     def readall(self) -> bytes:
-        """Read all that is left."""
+        """Read all remaining bytes."""
         return self._calls.reading("read", self.fileno(), lambda: io.FileIO.readall(self))
 
     def write(self, data: Any) -> int:
@@ -145,7 +145,7 @@ class InterceptedFile(io.FileIO):
         return self._calls.writing("write", self.fileno(), lambda: io.FileIO.write(self, data))
 
     def truncate(self, size: int | None = None) -> int:
-        """Cut or grow the file."""
+        """Truncate or extend the file."""
         return self._calls.writing("truncate", self.fileno(), lambda: io.FileIO.truncate(self, size))
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What a process has open, and which locks it holds."""
+"""The open files and the locks of a process."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class OpenFileDescription:
-    """An open file: what its descriptors share.
+    """An open file description: the state that its descriptors share.
 
     Attributes:
-        number: Tells it from the others of this process.
+        number: A number that is unique in this process.
         flock: The lock that it holds, or None.
-        descriptors: How many there are.
-        is_nameless: Whether it was made without a name (`O_TMPFILE`).
+        descriptors: The number of its descriptors.
+        is_nameless: Whether it was created without a name (`O_TMPFILE`).
     """
 
     def __init__(self, number: int, *, is_nameless: bool = False) -> None:
@@ -31,15 +31,16 @@ class OpenFileDescription:
 
 
 class FileTable:
-    """What a process has open in the watched tree.
+    """The open files of a process in the watched tree.
 
     Args:
-        tree: Where its calls are watched.
+        tree: The watched tree.
 
     Attributes:
-        by_descriptor: Its open files.
-        streams: The file objects that `open` gave for them.
-        record_locks: Its locks by `lockf` and `fcntl`, by inode.
+        tree: The watched tree.
+        by_descriptor: The open files.
+        streams: The file objects that `open()` returned for them.
+        record_locks: The locks of `lockf()` and `fcntl()`, by inode.
     """
 
     def __init__(self, tree: WatchedTree) -> None:
@@ -50,18 +51,18 @@ class FileTable:
         self._opened = 0
 
     def opened(self, descriptor: int, *, is_nameless: bool = False) -> None:
-        """Remember an open file."""
+        """Add an open file."""
         self._opened += 1
         self.by_descriptor[descriptor] = OpenFileDescription(self._opened, is_nameless=is_nameless)
 
     def share(self, descriptor: int, new: int) -> None:
-        """Remember that an open file has another descriptor."""
+        """Add another descriptor of an open file."""
         if descriptor in self.by_descriptor and new != descriptor:
             self.by_descriptor[new] = self.by_descriptor[descriptor]
             self.by_descriptor[new].descriptors += 1
 
     def shown(self, descriptor: int) -> str:
-        """Give the path of an open file as people read it."""
+        """Return the display path of an open file."""
         if self.by_descriptor[descriptor].is_nameless:
             return "a file without a name"
         try:

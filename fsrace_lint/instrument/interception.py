@@ -1,4 +1,4 @@
-"""A call that is about to be made, and who decides how."""
+"""Calls that are about to be made, and the interface of their interceptor."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class FilesystemCall(Generic[T]):
     """A call that is about to be made.
 
     Attributes:
-        name: Such as "mkdir".
-        target: What it is about, in words.
-        act: Makes the call, and notes what it reads and changes.
-        recorder: Where that is noted.
-        mutates: Whether it can change anything.
-        lookup: What it asks, where an answer can be given in place of the truth.
-        lock: The lock that it waits for.
+        name: The name of the call, such as "mkdir".
+        target: The subject of the call, for display.
+        act: Makes the call, and records what it reads and changes.
+        recorder: Holds what `act` records.
+        mutates: Whether the call can change anything.
+        lookup: The lookup, if the call can return a stale answer.
+        lock: The lock that the call waits for.
     """
 
     name: str
@@ -41,13 +41,13 @@ class FilesystemCall(Generic[T]):
     lock: AdvisoryLock | None = None
 
     def run(self, answer: Answer | None = None) -> T:
-        """Make the call; its recorder then has what came of it.
+        """Make the call; its outcome is then in the recorder.
 
         Args:
-            answer: What a lookup is told in place of the truth.
+            answer: The answer of a lookup, instead of the true one.
 
         Returns:
-            What the call gives.
+            The result of the call.
         """
         try:
             return self.act(self.recorder, answer)
@@ -57,29 +57,29 @@ class FilesystemCall(Generic[T]):
 
 
 class Interceptor(Protocol):
-    """Stands between a program and its calls.
+    """Decides when the calls of a program run.
 
     Attributes:
-        waits_for_locks: Whether a call waits in the kernel for a lock that is held, or fails.
-        sorts_names: Whether names in a directory come sorted, and not as the kernel gives them.
+        waits_for_locks: Whether a call for a held lock blocks in the kernel, instead of failing.
+        sorts_names: Whether directory listings are sorted, instead of in kernel order.
     """
 
     waits_for_locks: bool
     sorts_names: bool
 
     def is_active(self) -> bool:
-        """Tell whether calls made now are intercepted: not those that a call makes itself."""
+        """Return whether calls are intercepted now; calls inside another call are not."""
 
     def intercept(self, call: FilesystemCall[T]) -> T:
-        """Run a call when its time has come, and give what it gives."""
+        """Run a call at the right time, and return its result."""
 
 
 class Calls:
-    """Calls of one kind, each of them intercepted.
+    """Calls of one kind, each intercepted.
 
     Args:
-        interceptor: By whom.
-        files: What the process has open.
+        interceptor: The interceptor of the calls.
+        files: The open files of the process.
     """
 
     def __init__(self, interceptor: Interceptor, files: FileTable) -> None:
@@ -88,11 +88,11 @@ class Calls:
         self._tree = files.tree
 
     def replacements(self) -> dict[Any, Any]:
-        """Give what replaces what."""
+        """Return the replacement of each original function."""
         raise NotImplementedError
 
     def _place(self, path: Path, dir_fd: int | None = None) -> str | None:
-        """Give the absolute path where a call is to be intercepted, which may hold links and dots."""
+        """Return the absolute path of a call to intercept, or None; it can contain links and dots."""
         return self._tree.place(path, dir_fd) if self._interceptor.is_active() else None
 
     def _is_watched(self, descriptor: int) -> bool:
@@ -113,5 +113,5 @@ class Calls:
 
 
 def available(*names: str) -> list[Callable[..., Any]]:
-    """Give functions of `os` by their names, as far as this system has them."""
+    """Return the functions of `os` with these names that this system has."""
     return [getattr(posix, name) for name in names if hasattr(posix, name)]

@@ -1,4 +1,4 @@
-"""The calls of `os` that read the names in a directory."""
+"""The calls of `os` that list a directory."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 
 class ListingCalls(Calls):
-    """Calls that list, each intercepted."""
+    """Calls that list a directory, each intercepted."""
 
     def replacements(self) -> dict[Any, Any]:
-        """Give what replaces what."""
+        """Return the replacement of each original function."""
         return {posix.listdir: self.listdir, posix.scandir: self.scandir}
 
     def listdir(self, path: Path = ".") -> list[Any]:
-        """Read the names in a directory."""
+        """Return the names in a directory."""
         names = self._names(path, "listdir")
         if names is None:
             return posix.listdir(path)
         return [os.fsencode(name) if isinstance(path, bytes) else name for name, _ in names]
 
     def scandir(self, path: Path = ".") -> Any:
-        """Read the names in a directory, as entries."""
+        """Return the entries of a directory."""
         names = self._names(path, "scandir")
         if names is None:
             return posix.scandir(path)
@@ -79,13 +79,13 @@ class ListingCalls(Calls):
 
 
 class DirectoryEntry:
-    """What `os.scandir` tells of a name: its kind comes with it, all else is a call of its own.
+    """An entry of `os.scandir()`: its type is included, and everything else needs a separate call.
 
     Args:
         name: The name.
-        mode: What kind of thing it was when the directory was read.
+        mode: The file type when the directory was read.
         folder: The directory as the caller wrote it.
-        descriptor: The directory, where it was given open.
+        descriptor: The directory, if the caller passed a descriptor.
         encode: Whether names are bytes.
     """
 
@@ -103,27 +103,27 @@ class DirectoryEntry:
         return f"<DirEntry {self.name!r}>"
 
     def inode(self) -> int:
-        """Give its inode."""
+        """Return the inode of the entry."""
         return self.stat(follow_symlinks=False).st_ino
 
     def is_dir(self, *, follow_symlinks: bool = True) -> bool:
-        """Tell whether it is a directory."""
+        """Return whether the entry is a directory."""
         return self._is(stat.S_ISDIR, follow=follow_symlinks)
 
     def is_file(self, *, follow_symlinks: bool = True) -> bool:
-        """Tell whether it is a file."""
+        """Return whether the entry is a regular file."""
         return self._is(stat.S_ISREG, follow=follow_symlinks)
 
     def is_symlink(self) -> bool:
-        """Tell whether it is a link."""
+        """Return whether the entry is a symbolic link."""
         return self._is(stat.S_ISLNK, follow=False)
 
     def is_junction(self) -> bool:
-        """Tell whether it is what only Windows has."""
+        """Return False, because only Windows has junctions."""
         return False
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Ask what is there."""
+        """Return the status of the entry."""
         return os.stat(self.path, dir_fd=self._descriptor, follow_symlinks=follow_symlinks)
 
     def _is(self, test: Callable[[int], bool], *, follow: bool) -> bool:
@@ -136,7 +136,7 @@ class DirectoryEntry:
 
 
 class Entries:
-    """What `os.scandir` gives."""
+    """The result of `os.scandir()`."""
 
     def __init__(self, entries: list[DirectoryEntry]) -> None:
         self._entries = iter(entries)
@@ -154,7 +154,7 @@ class Entries:
         return next(self._entries)
 
     def close(self) -> None:
-        """Give nothing more."""
+        """End the iteration."""
         self._entries = iter([])
 
 

@@ -1,4 +1,4 @@
-"""The calls that take and drop locks: `flock`, and the record locks of `lockf` and `fcntl`."""
+"""The calls that acquire and release locks: `flock()`, and the record locks of `lockf()` and `fcntl()`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fsrace_lint.instrument.model import Answer
     from fsrace_lint.instrument.recorder import Recorder
 
-# as they were before a process's own were replaced
+# the original functions, before a process replaces its own
 _flock, _lockf, _fcntl = fcntl.flock, fcntl.lockf, fcntl.fcntl
 _SET_LOCKS = [getattr(fcntl, name) for name in ("F_SETLK", "F_SETLKW") if hasattr(fcntl, name)]
 _DUPLICATING = (fcntl.F_DUPFD, fcntl.F_DUPFD_CLOEXEC)
@@ -24,14 +24,14 @@ _NO_WAIT = fcntl.LOCK_UN | fcntl.LOCK_NB
 
 
 class LockCalls(Calls):
-    """Calls that lock, each intercepted."""
+    """Calls on locks, each intercepted."""
 
     def replacements(self) -> dict[Any, Any]:
-        """Give what replaces what."""
+        """Return the replacement of each original function."""
         return {fcntl.flock: self.flock, fcntl.lockf: self.lockf, fcntl.fcntl: self.fcntl}
 
     def flock(self, fd: Any, operation: int) -> Any:
-        """Take or drop the lock of an open file."""
+        """Acquire or release the lock of an open file."""
         descriptor = fd if isinstance(fd, int) else fd.fileno()
         file = self._files.by_descriptor.get(descriptor)
         if file is None or not self._is_watched(descriptor):
@@ -57,14 +57,14 @@ class LockCalls(Calls):
         return self._lock(descriptor, operation, wanted, original, note, is_lost=is_conversion)
 
     def lockf(self, fd: Any, cmd: int, len: int = 0, start: int = 0, whence: int = 0) -> Any:  # noqa: A002
-        """Take or drop the record lock of a file; a part of a file counts as the whole."""
+        """Acquire or release the record lock of a file; a byte range counts as the whole file."""
         descriptor = fd if isinstance(fd, int) else fd.fileno()
         if not self._is_watched(descriptor):
             return _lockf(descriptor, cmd, len, start, whence)
         return self._record(descriptor, cmd, lambda flag: _lockf(descriptor, cmd | flag, len, start, whence))
 
     def fcntl(self, fd: Any, cmd: int, arg: Any = 0) -> Any:
-        """Pass on all but record locks, which are taken as by `lockf`."""
+        """Acquire or release record locks as `lockf()` does; pass on all other commands."""
         descriptor = fd if isinstance(fd, int) else fd.fileno()
         if cmd in _DUPLICATING and self._is_watched(descriptor):
             new = _fcntl(fd, cmd, arg)

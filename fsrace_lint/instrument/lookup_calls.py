@@ -1,4 +1,4 @@
-"""The calls of `os` and `os.path` that ask what is there; an answer can be given in place of the truth."""
+"""The calls of `os` and `os.path` that look up a path; most can return a stale answer."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class LookupCalls(Calls):
-    """Calls that ask, each intercepted."""
+    """Calls that look up a path, each intercepted."""
 
     def replacements(self) -> dict[Any, Any]:
-        """Give what replaces what."""
+        """Return the replacement of each original function."""
         return {
             posix.readlink: self.readlink,
             posix.stat: self.stat,
@@ -40,7 +40,7 @@ class LookupCalls(Calls):
         }
 
     def readlink(self, path: Path, *, dir_fd: int | None = None) -> str | bytes:
-        """Read what a link says."""
+        """Return the target of a link."""
         place = self._place(path, dir_fd)
         if place is None:
             return posix.readlink(path, dir_fd=dir_fd)  # type: ignore[type-var,return-value]
@@ -53,7 +53,7 @@ class LookupCalls(Calls):
         return self._intercept("readlink", self._tree.shown(place), act, mutates=False)
 
     def chdir(self, path: Path) -> None:
-        """Go to another directory."""
+        """Change the working directory."""
         place = self._place(path)
         if place is None:
             return posix.chdir(path)  # type: ignore[arg-type]
@@ -65,7 +65,7 @@ class LookupCalls(Calls):
         return self._intercept("chdir", self._tree.shown(place), act, mutates=False)
 
     def stat(self, path: Path, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
-        """Ask what is there."""
+        """Return the status of a path."""
         if isinstance(path, int) and self._is_watched(path):
             return self.fstat(path)
         place = self._place(path, dir_fd)
@@ -88,7 +88,7 @@ class LookupCalls(Calls):
         return self._intercept(name, self._tree.shown(place), act, mutates=False, lookup=lookup)
 
     def fstat(self, descriptor: int) -> os.stat_result:
-        """Ask what an open file is."""
+        """Return the status of an open file."""
         if not self._is_watched(descriptor):
             return posix.fstat(descriptor)
 
@@ -102,7 +102,7 @@ class LookupCalls(Calls):
         return self._intercept("fstat", self._files.shown(descriptor), act, mutates=False)
 
     def lstat(self, path: Path, *, dir_fd: int | None = None) -> os.stat_result:
-        """Ask what is there, and not what a link leads to."""
+        """Return the status of a path, without following a link."""
         return self.stat(path, dir_fd=dir_fd, follow_symlinks=False)
 
     def access(
@@ -114,7 +114,7 @@ class LookupCalls(Calls):
         effective_ids: bool = False,
         follow_symlinks: bool = True,
     ) -> bool:
-        """Ask whether something may be done there."""
+        """Return whether the process may access a path in a mode."""
         options = {"dir_fd": dir_fd, "effective_ids": effective_ids, "follow_symlinks": follow_symlinks}
         original = partial(posix.access, path, mode, **options)  # type: ignore[arg-type]
         place = self._place(path, dir_fd)

@@ -1,21 +1,24 @@
-"""What is known of a call on the filesystem, as plain data."""
+"""The data model of filesystem calls."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
 Key = tuple[str, int, str]
-"""What a call can read or change: ("entry", directory, name), ("listing", directory, ""), ("file", inode,
-""), ("links", inode, ""), ("lock", inode, ""), or ("world", 0, ""), which is everything. Directories and
-files are inodes: numbers as the kernel gives them."""
+"""Something that a call can read or change.
+
+One of ("entry", directory, name), ("listing", directory, ""), ("file", inode, ""), ("links", inode, ""),
+("lock", inode, ""), or ("world", 0, ""), which is everything. Directories and files are inode numbers of the
+kernel.
+"""
 WORLD: Final[Key] = ("world", 0, "")
 
 
 class Footprint(NamedTuple):
     """What one call read and changed.
 
-    Two calls of different processes can be swapped unless one writes what the other reads or changes.
-    `adds` are changes that can be swapped with each other: two names that appear in one directory.
+    Two calls of different processes commute unless one writes what the other reads or changes. `adds` are
+    changes that commute with each other, such as two new names in one directory.
     """
 
     reads: tuple[Key, ...] = ()
@@ -27,10 +30,10 @@ class AdvisoryLock(NamedTuple):
     """A lock on a file.
 
     Attributes:
-        kind: The call that takes it: "flock" or "lockf". The two do not see each other, as on Linux.
+        kind: The call that acquires it: "flock" or "lockf". The two kinds do not conflict, as on Linux.
         inode: The file.
-        owner: The number of the open file that it belongs to, or 0 where it is the process's.
-        shared: Whether others can share it.
+        owner: The number of the open file description that owns it, or 0 if the process owns it.
+        shared: Whether other owners can share it.
     """
 
     kind: str
@@ -40,14 +43,14 @@ class AdvisoryLock(NamedTuple):
 
 
 class Lookup(NamedTuple):
-    """A question after what a path leads to: by `stat`, `listdir`, or a test of `os.path`."""
+    """A lookup of a path by `stat()`, `listdir()`, or a test of `os.path`."""
 
     kind: str
     path: str
 
 
 class Answer(NamedTuple):
-    """What a lookup is told in place of the truth: of a file its stat, of a directory names and types."""
+    """The result of a lookup instead of the true one: a stat, or the names and types in a directory."""
 
     there: bool
     stat: tuple[float, ...] = ()
@@ -55,19 +58,19 @@ class Answer(NamedTuple):
 
 
 class CallOutcome(NamedTuple):
-    """What came of a call.
+    """The outcome of a call.
 
     Attributes:
-        result: In words.
-        footprint: What it read and changed.
-        created: Inodes that came into being.
-        seen: Paths that were opened, or changed by this name. One with a slash at its end stands for the
-            names in a directory only.
-        acquired: Locks taken.
-        released: Locks dropped, before others were taken.
-        dirtied: Inodes whose data changed, and is not on the disk yet.
-        synced: Inodes whose data reached the disk.
-        unobserved: What can happen unseen from now on, in words.
+        result: The result, for display.
+        footprint: What the call read and changed.
+        created: Inodes that were created.
+        seen: Paths that were opened, or changed under this name. A trailing slash means only the names in the
+            directory.
+        acquired: Locks that were acquired.
+        released: Locks that were released, before others were acquired.
+        dirtied: Inodes with new data that is not on the disk yet.
+        synced: Inodes whose data was synced to the disk.
+        unobserved: What can happen unobserved from now on, for display.
     """
 
     result: str
@@ -82,5 +85,5 @@ class CallOutcome(NamedTuple):
 
 
 def plain(text: str) -> str:
-    """Spell out what is no text, as it comes in names of files."""
+    """Return a text in which undecodable bytes of file names are backslash escapes."""
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()

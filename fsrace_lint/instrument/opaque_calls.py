@@ -1,4 +1,4 @@
-"""What Python does not see: programs that are started, and writers in other languages. Each is one call."""
+"""Operations that Python cannot observe: other programs, and writers in other languages. Each is one call."""
 
 from __future__ import annotations
 
@@ -18,19 +18,17 @@ if TYPE_CHECKING:
     from fsrace_lint.instrument.recorder import Recorder
 
 WRITERS: Final = (("sqlite3", "connect", 0), ("torch", "save", 1))
-"""Functions that write by themselves where they are given a path, and which argument that is."""
+"""Functions that write by themselves if they get a path, and the index of this argument."""
 BYPASSES: Final = ("numpy.lib.format", "numpy.lib._format_impl", "numpy.lib.npyio", "numpy.lib._npyio_impl")
 """Modules whose `isfileobj` tells whether a file can be written past Python."""
-UNOBSERVED: Final = {
-    "sqlite3.connect": "what is done with a database is not followed, only that it is opened"
-}
+UNOBSERVED: Final = {"sqlite3.connect": "only opening a SQLite database is controlled, not the calls on it"}
 
 
 class OpaqueCalls(Calls):
-    """Makes one call of what cannot be looked into."""
+    """Treats each operation that cannot be observed as one call."""
 
     def replacements(self) -> dict[Any, Any]:
-        """Give what replaces what."""
+        """Return the replacement of each original function."""
         made: dict[Callable[..., Any], Callable[..., Any]] = {
             subprocess.run: self.opaque(subprocess.run, "subprocess"),
             subprocess.call: self.opaque(subprocess.call, "subprocess"),
@@ -67,15 +65,15 @@ class OpaqueCalls(Calls):
         )
 
     def opaque(self, original: Callable[..., Any], name: str, target: str = "") -> Callable[..., Any]:
-        """Make one call of all that a function does.
+        """Treat everything that a function does as one call.
 
         Args:
             original: The function.
-            name: What the call is called.
-            target: What it is about; where that is not told, the function's first argument.
+            name: The name of the call.
+            target: The subject of the call; if empty, the first argument of the function.
 
         Returns:
-            What replaces the function.
+            The replacement of the function.
         """
 
         def call(*args: Any, **options: Any) -> Any:

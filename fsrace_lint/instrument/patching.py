@@ -1,4 +1,4 @@
-"""Puts intercepted calls in the place of Python's own, wherever these are kept, and takes them out again."""
+"""Replaces Python's filesystem functions with intercepted ones wherever they are stored; restores them."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from fsrace_lint.instrument.interception import Interceptor
 
 HOLDERS = (pathlib, glob, shutil, tempfile, zipfile)
-"""Modules that are to be loaded before, or whose classes keep functions of `os`."""
+"""Modules that must be loaded before the replacement, or whose classes store functions of `os`."""
 
 
 class _Site(NamedTuple):
-    """Where a function is kept, with what puts another in its place."""
+    """A place that stores a function, and the setter that replaces it."""
 
     put: Callable[[Any], None]
     kept: Any
@@ -42,14 +42,14 @@ class _Site(NamedTuple):
 
 
 def replacements(interceptor: Interceptor, files: FileTable) -> dict[Any, Any]:
-    """Give what replaces what, so that every call on the filesystem is intercepted.
+    """Return the replacement of each original function, so that every filesystem call is intercepted.
 
     Args:
-        interceptor: By whom.
-        files: What the process has open.
+        interceptor: The interceptor of the calls.
+        files: The open files of the process.
 
     Returns:
-        Functions, by those that they replace.
+        The replacements, by original function.
     """
     kinds = (PathCalls, LookupCalls, ListingCalls, LockCalls, OpaqueCalls)
     calls = DescriptorCalls(interceptor, files)
@@ -66,9 +66,9 @@ def replaced(
     """Replace functions in all loaded modules.
 
     Args:
-        table: What replaces what.
-        function: What is run: functions that it has captured are replaced too.
-        exempt: How the names of modules begin that go on with the functions as they were.
+        table: The replacements, by original function.
+        function: The function that will run; functions that it has captured are replaced too.
+        exempt: Prefixes of the names of modules that keep the original functions.
     """
     supported = [os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks, os.supports_effective_ids]
     added = [{table[call] for call in calls if call in table} for calls in supported]
@@ -110,7 +110,7 @@ def _in_classes(by_id: dict[int, Any]) -> Iterator[_Site]:
 
 
 def _in_function(function: Any, by_id: dict[int, Any], depth: int = 4) -> Iterator[_Site]:
-    """Find what a function, and those that it has captured, keep in cells and in defaults."""
+    """Find functions that a function, and the functions that it has captured, store in cells and defaults."""
     if not isinstance(function, types.FunctionType) or not depth:
         return
     for cell in function.__closure__ or ():

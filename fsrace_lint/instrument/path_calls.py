@@ -1,4 +1,4 @@
-"""The calls of `os` that change what a path leads to."""
+"""The calls of `os` that change a path."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class PathCalls(Calls):
-    """Calls that take a path, each intercepted."""
+    """Calls that change a path, each intercepted."""
 
     def replacements(self) -> dict[Any, Any]:
-        """Give what replaces what."""
+        """Return the replacement of each original function."""
         made: dict[Callable[..., Any], Callable[..., Any]] = {
             posix.mkdir: self._changing(posix.mkdir, _made_directory),
             posix.mkfifo: self._changing(posix.mkfifo, _made),
@@ -94,7 +94,7 @@ class PathCalls(Calls):
         dst_dir_fd: int | None = None,
         follow_symlinks: bool = True,
     ) -> None:
-        """Give a file another name."""
+        """Create another name for a file."""
         old, new = self._place(src, src_dir_fd), self._place(dst, dst_dir_fd)
         options: dict[str, Any] = {} if follow_symlinks else {"follow_symlinks": False}
         options |= {"src_dir_fd": src_dir_fd, "dst_dir_fd": dst_dir_fd}
@@ -115,7 +115,7 @@ class PathCalls(Calls):
     def symlink(
         self, src: Path, dst: Path, target_is_directory: bool = False, *, dir_fd: int | None = None
     ) -> None:
-        """Make a link that says something."""
+        """Create a symbolic link."""
         place = self._place(dst, dir_fd)
         if place is None:
             return posix.symlink(src, dst, target_is_directory, dir_fd=dir_fd)  # type: ignore[arg-type]
@@ -186,5 +186,5 @@ def _removed(recorder: Recorder, at: ResolvedPath) -> None:
 
 
 def _is_now(name: str, *args: Any, **options: Any) -> bool:
-    """Tell whether a call says that something was changed just now."""
+    """Return whether a call sets the timestamps to the current time."""
     return name == "utime" and not any(args) and not options.get("times") and not options.get("ns")

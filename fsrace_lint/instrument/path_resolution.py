@@ -1,4 +1,4 @@
-"""Which names a path leads through, one after the other, links included."""
+"""The names that the resolution of a path visits, including those from links."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 MOST_NAMES: Final = 300
-"""How many names a path may lead through: the kernel gives up after 40 links."""
+"""The maximum number of names to visit; the kernel fails after 40 links."""
 
 
 def trail(path: str, top: str, says: Callable[[str], str | None], *, follow: bool) -> Iterator[str]:
-    """Follow a path as the kernel does.
+    """Resolve a path as the kernel does.
 
     Args:
-        path: An absolute path below the top, with links and dots in it.
-        top: The folder that is not left.
-        says: Tells what a link says, and None of what is no link.
-        follow: Whether a link at the end is followed.
+        path: An absolute path below the top, which can contain links and dots.
+        top: The directory that the resolution does not leave.
+        says: Returns the target of a link, or None for anything else.
+        follow: Whether to follow a link at the end.
 
     Yields:
-        Every name that is read, as a path without links before its end. The last is where the path leads, or
-        the link that leads away from the top.
+        Every name that is read, as a path without links before its last part. The last one is the resolved
+        path, or the link that leads out of the top.
     """
     current, left = top, _names(path[len(top) :])
     yield top

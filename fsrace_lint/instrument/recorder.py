@@ -1,4 +1,4 @@
-"""Collects what a call reads and changes, while it is made."""
+"""Records what a call reads and changes while it runs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class Recorder:
-    """Collects what one call reads and changes.
+    """Records what one call reads and changes.
 
     Args:
-        tree: Where its paths lead.
+        tree: The watched tree.
 
     Attributes:
-        modified: Paths and descriptors of what was modified just now: the kernel gave them new times.
+        modified: Paths and descriptors that the call modified, so that the kernel changed their timestamps.
     """
 
     def __init__(self, tree: WatchedTree) -> None:
@@ -41,7 +41,7 @@ class Recorder:
         self._adds: dict[Key, None] = {}
 
     def outcome(self) -> CallOutcome:
-        """Give what was collected."""
+        """Return the recorded outcome."""
         return CallOutcome(
             plain(self.result),
             Footprint(tuple(self._reads), tuple(self._writes), tuple(self._adds)),
@@ -55,15 +55,15 @@ class Recorder:
         )
 
     def resolve(self, path: Path, dir_fd: int | None = None, *, follow: bool = True) -> ResolvedPath:
-        """Follow a path as the kernel does now, and note every name that it reads.
+        """Resolve a path as the kernel does now, and record every name that is read.
 
         Args:
-            path: As the call was given it.
-            dir_fd: What it is relative to, where not to the working directory.
-            follow: Whether a link at the end is followed.
+            path: The path as the caller wrote it.
+            dir_fd: The descriptor of the directory that it is relative to, if not the working directory.
+            follow: Whether to follow a link at the end.
 
         Returns:
-            Where it leads; the last link where it leaves the tree.
+            The resolved path, or the last link if the path leaves the tree.
         """
         text = self._tree.place(path, dir_fd) or self._tree.top
         if text.endswith(("/", "/.")):
@@ -91,54 +91,54 @@ class Recorder:
         return place
 
     def looked_up(self, path: Path, dir_fd: int | None = None, *, follow: bool = True) -> None:
-        """Note a question after what is there: its size, its mode and its times are part of the answer."""
+        """Record a lookup whose answer includes size, mode, and timestamps."""
         place = self.resolve(path, dir_fd, follow=follow)
         if place.inode:
             self.reads("file", place.inode)
             self.reads("links", place.inode)
 
     def reads(self, kind: str, inode: int) -> None:
-        """Note that something of a file or directory was read: the kinds are those of `Key`."""
+        """Record that a file or directory was read; `kind` is that of a `Key`."""
         self._reads[kind, inode, ""] = None
 
     def writes(self, kind: str, inode: int) -> None:
-        """Note that something of a file or directory was changed."""
+        """Record that a file or directory was changed; `kind` is that of a `Key`."""
         self._writes[kind, inode, ""] = None
 
     def changed_links(self, place: ResolvedPath) -> None:
-        """Note that a file has another number of names."""
+        """Record that the number of names of a file changed."""
         if place.inode and not place.is_folder:
             self.writes("links", place.inode)
 
     def wrote_data(self, inode: int) -> None:
-        """Note that content was changed; it is not on the disk yet."""
+        """Record that contents changed, and are not on the disk yet."""
         self.writes("file", inode)
         self.dirtied.append(inode)
 
     def added_entry(self, place: ResolvedPath, inode: int) -> None:
-        """Note a new name for a new inode."""
+        """Record a new name of a new inode."""
         self.changed_entry(place)
         self.created.append(inode)
 
     def changed_entry(self, place: ResolvedPath) -> None:
-        """Note that a name appeared, disappeared or stands for something else."""
+        """Record that a name appeared, disappeared, or refers to another inode."""
         folder, name = place.entry
         self._writes["entry", folder, plain(name)] = None
         self._adds["listing", folder, ""] = None
         self.seen += [place.path, place.path.rpartition("/")[0] + "/"]
 
     def took_lock(self, lock: AdvisoryLock) -> None:
-        """Note that a lock was taken."""
+        """Record that a lock was acquired."""
         self._changed_lock(lock)
         self.acquired.append(lock)
 
     def dropped_lock(self, lock: AdvisoryLock) -> None:
-        """Note that a lock was dropped."""
+        """Record that a lock was released."""
         self._changed_lock(lock)
         self.released.append(lock)
 
     def _changed_lock(self, lock: AdvisoryLock) -> None:
-        # those that can be shared do not wait for each other
+        # shared locks do not wait for each other
         (self._adds if lock.shared else self._writes)["lock", lock.inode, ""] = None
 
 

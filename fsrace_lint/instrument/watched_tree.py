@@ -1,4 +1,4 @@
-"""The folder in which a process's calls are watched."""
+"""The directory in which the calls of a process are watched."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 class ResolvedPath(NamedTuple):
-    """Where a path leads.
+    """The result of a path resolution.
 
     Attributes:
-        path: The path with no link left in it, but for the last name where it is not followed.
-        entry: The directory's inode and the name in it.
-        inode: The inode there, or 0.
+        path: The path without links, except for the last name if it is not followed.
+        entry: The inode of the directory, and the name in it.
+        inode: The inode of the path, or 0.
         mode: Its mode, or 0.
     """
 
@@ -29,16 +29,16 @@ class ResolvedPath(NamedTuple):
 
     @property
     def is_folder(self) -> bool:
-        """Whether a directory is there."""
+        """Whether the path is a directory."""
         return stat.S_ISDIR(self.mode)
 
 
 class WatchedTree:
-    """The folder in which calls are watched.
+    """The directory in which calls are watched.
 
     Args:
         top: Its path, without links.
-        base: The folder in it to which paths are relative that people read.
+        base: The directory in it that display paths are relative to.
     """
 
     def __init__(self, top: str, base: str) -> None:
@@ -46,14 +46,14 @@ class WatchedTree:
         self._base = base
 
     def place(self, path: Path, dir_fd: int | None = None) -> str | None:
-        """Give the absolute path of what a call is given, as it is at this moment.
+        """Return the absolute path of the argument of a call at this moment.
 
         Args:
-            path: As the call was given it.
-            dir_fd: What it is relative to, where not to the working directory.
+            path: The path as the caller wrote it.
+            dir_fd: The descriptor of the directory that it is relative to, if not the working directory.
 
         Returns:
-            A path in the tree that may hold links and dots, or None.
+            A path in the tree, which can contain links and dots; None if it is outside.
         """
         if path is None or isinstance(path, int):
             return None
@@ -73,7 +73,7 @@ class WatchedTree:
         return None
 
     def shown(self, path: str) -> str:
-        """Give a path as people read it."""
+        """Return the display form of a path."""
         if path == self._base:
             return "."
         below = self._base + "/"
@@ -81,19 +81,19 @@ class WatchedTree:
 
 
 def descriptor_path(descriptor: int) -> str:
-    """Give the path of an open directory as it is now.
+    """Return the current path of an open file or directory.
 
     Args:
-        descriptor: What it is open as.
+        descriptor: The descriptor.
 
     Returns:
         The path.
 
     Raises:
-        OSError: It has none.
+        OSError: It has no path.
     """
     if sys.platform == "darwin":
-        import fcntl  # noqa: PLC0415  # elsewhere /proc tells it
+        import fcntl  # noqa: PLC0415  # other systems have /proc
 
         return fcntl.fcntl(descriptor, 50, bytes(1024)).rstrip(b"\0").decode()
     return posix.readlink(f"/proc/self/fd/{descriptor}")

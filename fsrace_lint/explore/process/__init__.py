@@ -1,1 +1,1 @@
-"""What runs in the processes of a scenario: their filesystem calls stop, and wait to be let through."""
+"""Code in the processes of a scenario: their filesystem calls stop until the scheduler permits them."""

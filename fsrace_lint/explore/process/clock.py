@@ -1,4 +1,4 @@
-"""Time and chance: a clock that only sleep moves, process ids and random bytes that every run has again."""
+"""Time and randomness of a process: a clock that only sleeps advance, reproducible ids and random bytes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from fsrace_lint.instrument.recorder import Recorder
 
 SKEW: Final = 1.0
-"""Seconds by which the wall clock of each process is ahead of that of the process before, as on two nodes."""
+"""Seconds by which the wall clock of each process is ahead of the previous process's, as on two nodes."""
 PATIENCE: Final = 50
-"""How often a program may look at the clock without sleeping, before a second passes at each further look."""
+"""The number of clock reads without a sleep after which each further read advances the clock by one second.
+"""
 FIRST_PID: Final = 5_000_000
-"""That of the first process; no kernel gives such a number to a real one."""
-# as they were before a process's own were replaced
+"""The process id of rank 0; no kernel gives a real process such a number."""
+# the original functions, before a process replaces its own
 _datetime = datetime.datetime
 _time, _monotonic, _sleep = time.time, time.monotonic, time.sleep
 
@@ -35,7 +36,7 @@ class Clock:
     """The time and the random bytes of one process.
 
     Args:
-        gate: Where sleeping stops.
+        gate: The gate where sleeps stop.
     """
 
     def __init__(self, gate: Gate) -> None:
@@ -45,7 +46,7 @@ class Clock:
         self._drift = 0.0
 
     def replacements(self) -> dict[Any, Any]:
-        """Give what replaces what."""
+        """Return the replacement of each original function."""
         return {
             time.sleep: self.sleep,
             time.time: self.time,
@@ -65,13 +66,13 @@ class Clock:
         }
 
     def time(self) -> float:
-        """Give the wall clock."""
+        """Return the wall clock time."""
         if not self._gate.is_active():
             return _time()
         return self._gate.start + self._gate.rank * SKEW + self._elapsed()
 
     def monotonic(self) -> float:
-        """Give the seconds since the start."""
+        """Return the seconds since the start."""
         if not self._gate.is_active():
             return _monotonic()
         return self._elapsed()
@@ -84,7 +85,7 @@ class Clock:
         return self._gate.now + self._drift
 
     def urandom(self, size: int) -> bytes:
-        """Give bytes that no other process and no other call of this one gets."""
+        """Return bytes that no other process, and no other call of this process, gets."""
         if not self._gate.is_active():
             return posix.urandom(size)
         self._drawn += 1
@@ -92,7 +93,7 @@ class Clock:
         return hashlib.shake_256(seed).digest(size)
 
     def sleep(self, seconds: float) -> None:
-        """Let the others go on; at least so much time passes."""
+        """Let the other processes continue, until at least this much time has passed."""
         if seconds < 0:
             raise ValueError("sleep length must be non-negative")
         if not self._gate.is_active():
@@ -152,7 +153,7 @@ class Clock:
 
 
 def reduced(moment: datetime.datetime) -> tuple[Any, ...]:
-    """Tell how to pickle a moment, while its class goes by another."""
+    """Return how to pickle a `datetime` while its class is replaced."""
     return _moment, tuple(_datetime.__reduce_ex__(moment, 2)[1])
 
 

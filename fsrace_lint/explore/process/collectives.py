@@ -1,4 +1,4 @@
-"""A stand-in for `torch.distributed`: its processes meet at the scheduler."""
+"""A stub for `torch.distributed`, whose processes meet at the scheduler."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Collectives:
     """The collective calls of one process.
 
     Args:
-        gate: Where they stop.
-        size: How many processes there are.
+        gate: The gate where the calls stop.
+        size: The number of processes.
     """
 
     def __init__(self, gate: Gate, size: int) -> None:
@@ -30,7 +30,7 @@ class Collectives:
         self._size = size
 
     def install(self) -> None:
-        """Put the calls into `torch.distributed`; where torch is not loaded, into a stand-in for it."""
+        """Put the calls into `torch.distributed`, or into a stub module if torch is not loaded."""
         module = sys.modules.get("torch.distributed")
         if module is None:
             module = types.ModuleType("torch.distributed")
@@ -42,7 +42,7 @@ class Collectives:
             setattr(module, name, replacement)
 
     def all(self) -> dict[str, Callable[..., Any]]:
-        """Give the calls by their names."""
+        """Return the calls by name."""
         return {
             "is_available": lambda: True,
             "is_initialized": lambda: True,
@@ -57,31 +57,33 @@ class Collectives:
         }
 
     def barrier(self, group: Any = None, **_: Any) -> None:
-        """Wait for all."""
+        """Wait for all processes."""
         self._meet("barrier", None, group)
 
     def broadcast_object_list(
         self, object_list: list[Any], src: int = 0, group: Any = None, **_: Any
     ) -> None:
-        """Give all what one has."""
+        """Send the objects of one process to all."""
         brought = list(object_list) if self._gate.rank == src else None
         object_list[:] = self._meet(f"broadcast_object_list from {src}", brought, group)[src]
 
     def all_gather_object(self, object_list: list[Any], obj: Any, group: Any = None) -> None:
-        """Give all what all have."""
+        """Send the objects of all processes to all."""
         object_list[:] = self._meet("all_gather_object", obj, group)
 
     def gather_object(
         self, obj: Any, object_gather_list: list[Any] | None = None, dst: int = 0, group: Any = None, **_: Any
     ) -> None:
-        """Give one what all have."""
+        """Send the objects of all processes to one."""
         gathered = self._meet(f"gather_object to {dst}", obj, group)
         if self._gate.rank == dst and object_gather_list is not None:
             object_gather_list[:] = gathered
 
     def _meet(self, kind: str, brought: Any, group: Any) -> list[Any]:
         if group is not None:
-            raise NotImplementedError(f"{kind} of a group cannot be explored; that of all processes can")
+            raise NotImplementedError(
+                f"cannot explore {kind} of a group; only collectives of all processes are supported"
+            )
 
         def act(_: Recorder, __: Answer | None) -> list[Any]:
             return [pickle.loads(each) for each in self._gate.gathered]

@@ -1,4 +1,4 @@
-"""The end of the line in a process: every call stops here, and is made when the scheduler says so."""
+"""The gate of a process: every call stops here, and runs when the scheduler permits it."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OWN = (_HERE, os.path.dirname(os.path.abspath(instrument.__file__)))
-"""Where the explorer's own code lies."""
+"""The directories of the explorer's own code."""
 _LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 HIDDEN = (os.path.dirname(_HERE), *_LIBRARIES, "<")
-"""Code that no report points at where there is other code: ours, libraries, and what has no file."""
+"""Code that a report skips when it locates a call: fsrace-lint, libraries, and code without a file."""
 _PLAIN = (str, bytes, int, float, bool, type(None))
 
 
 class Gate:
-    """Where the calls of one process stop, once it has come to life; until then they go through.
+    """The place where the calls of one process stop, between `begin()` and `finish()`.
 
     Args:
         start: The wall clock at the start, the same for every run.
-        top: The folder below which everything is watched; calls elsewhere go through.
+        top: The watched directory; calls outside of it pass.
 
     Attributes:
-        files: What the process has open.
-        rank: Which process of the job this is.
+        files: The open files of the process.
+        rank: The rank of this process.
         now: Seconds on its clock since the start.
-        gathered: What all brought to the collective call that it was let through to.
+        gathered: The contributions of all processes to the current collective call.
     """
 
     waits_for_locks = False
@@ -68,45 +68,45 @@ class Gate:
         self._thread = 0
 
     def begin(self, reader: int, writer: int, rank: int) -> None:
-        """Let calls stop from now on.
+        """Start to stop calls.
 
         Args:
-            reader: Where the scheduler is heard.
-            writer: Where it is spoken to.
-            rank: Which process of the job this is.
+            reader: The descriptor for messages from the scheduler.
+            writer: The descriptor for messages to the scheduler.
+            rank: The rank of this process.
         """
         self._reader, self._writer, self.rank = reader, writer, rank
         self._thread = threading.get_ident()
         self._inside = False
 
     def finish(self) -> None:
-        """Let calls go through again."""
+        """Let calls pass again."""
         self._inside = True
 
     def is_active(self) -> bool:
-        """Tell whether calls stop: not those that a call makes itself, nor those of other threads."""
+        """Return whether calls stop: not those inside another call, nor those of other threads."""
         if self._inside:
             return False
         if threading.get_ident() != self._thread:
-            self.note("a thread of its own makes calls, which go through unseen")
+            self.note("calls of other threads are not controlled")
             return False
         return True
 
     def note(self, text: str) -> None:
-        """Tell what is not followed, once."""
+        """Record something that is not observed, once."""
         if text not in self._unobserved:
             self._unobserved.append(text)
 
     def wait(
         self, name: str, target: str, act: Callable[[Recorder, Answer | None], T], wait: Meet | Pause
     ) -> T:
-        """Stop before what is no call on the filesystem, and waits for others or for time to pass."""
+        """Stop before an operation other than a filesystem call, which waits for processes or for time."""
         return self.intercept(
             FilesystemCall(name, target, act, Recorder(self.files.tree), mutates=False), wait
         )
 
     def intercept(self, call: FilesystemCall[T], wait: Meet | Pause | None = None) -> T:
-        """Stop before a call, make it when told to, and remember what came of it."""
+        """Stop before a call, make it when permitted, and keep its outcome."""
         frame = sys._getframe(1)
         state = "" if call.lookup is None else self._asked_again(call, outside(frame, OWN))
         request = CallRequest(
@@ -133,21 +133,21 @@ class Gate:
         return result
 
     def _stamp(self, target: str | int) -> None:
-        """Let what was changed be as old as the process's clock says, and not as the kernel's."""
+        """Set the timestamps of a changed file to the clock of the process instead of that of the kernel."""
         moment = int((self.start + self.now) * 1e9)
         posix.utime(target, ns=(moment, moment))
 
     def _asked_again(self, call: FilesystemCall[T], frame: FrameType | None) -> str:
-        """Give the state of a program that asks the same twice in a row, and has not looked at the clock.
+        """Return the state of a program that makes the same lookup twice in a row without reading the clock.
 
-        Only questions about paths count: an open file is another one after each read.
+        Only lookups of paths count, because an open file changes with each read.
         """
         asked, before = (call.name, call.target, frame and frame.f_lasti), self._asked
         self._asked = asked
         return state_of(frame) if asked == before and not self.looked_at_clock else ""
 
     def end(self, **told: Any) -> NoReturn:
-        """Tell the scheduler that this process is done, and end it."""
+        """Report the end of this process to the scheduler, and exit."""
         messages.send(self._writer, messages.Ended(self._taken(), **told))
         posix._exit(0)
 
@@ -169,14 +169,14 @@ class Gate:
                 return go
             stack = traceback.extract_stack()
             own = [at for at, entry in enumerate(stack) if entry.filename.startswith(OWN)]
-            # what lies between the life of the process and the gate is the scenario's
+            # the frames between `live()` and the gate belong to the scenario
             last = max(at for at in own if stack[at].name == "live")
             shown = [entry for at, entry in enumerate(stack) if at > last and at not in own]
             messages.send(self._writer, messages.Stack("".join(traceback.format_list(shown))))
 
 
 def outside(frame: FrameType | None, folders: tuple[str, ...]) -> FrameType | None:
-    """Give the innermost frame of code that does not lie in some folders."""
+    """Return the innermost frame whose code is not in one of some directories."""
     while frame is not None and frame.f_code.co_filename.startswith(folders):
         frame = frame.f_back
     return frame
@@ -187,13 +187,13 @@ def _where(frame: FrameType | None) -> str:
 
 
 def state_of(frame: FrameType | None) -> str:
-    """Tell where a program stands, so that a state it has been in before is known again.
+    """Return a text that identifies the state of a program, so that a repeated state is detected.
 
     Args:
-        frame: Where it stands.
+        frame: The innermost frame of the program.
 
     Returns:
-        The lines and local values of all its frames, as far as they are plain.
+        A hash of the positions and plain local values of all frames.
     """
     parts = []
     while frame is not None and not frame.f_code.co_filename.startswith(OWN):

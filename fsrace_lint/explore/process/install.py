@@ -1,4 +1,4 @@
-"""Puts the gate before all calls of this process that are to stop, and takes it away again."""
+"""Installs the gate before all intercepted calls of this process, and removes it."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _datetime = datetime.datetime
 
 @contextlib.contextmanager
 def installed(start: float, top: str, function: Callable[..., object]) -> Iterator[Gate]:
-    """Replace every call that is to stop, in all loaded modules; in this process they still go through.
+    """Replace every intercepted call in all loaded modules; in this process, the calls still pass.
 
     Args:
         start: The wall clock of the processes at their start.
-        top: The folder below which their calls are to stop.
-        function: What they run: calls that it has captured are replaced too.
+        top: The directory below which their calls stop.
+        function: The function that they run; calls that it has captured are replaced too.
 
     Yields:
-        Where the calls will stop, in a process that begins it.
+        The gate, where calls stop in a process that begins it.
     """
     gate = Gate(start, top)
     table = replacements(gate, gate.files)
     table |= Clock(gate).replacements() | Restrictions(gate, table).replacements()
-    # moments that C code makes are of the class as it was
+    # C code creates `datetime` objects of the original class
     copyreg.dispatch_table[_datetime] = reduced
     try:
         with replaced(table, function, exempt=("fsrace_lint.explore",)):

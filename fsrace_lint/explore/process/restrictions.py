@@ -1,4 +1,4 @@
-"""What a scenario may do in part only: start programs, send signals, fork, and take some kinds of locks."""
+"""Operations that a scenario can use only in part: programs, signals, `fork()`, and some kinds of locks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _OPEN_FILE_LOCKS = [getattr(fcntl, name) for name in ("F_OFD_SETLK", "F_OFD_SETL
 
 
 class Restrictions(OpaqueCalls):
-    """Calls that are waited for, refused, or of which only some are made.
+    """Calls that are waited for, refused, or only partly supported.
 
     Args:
-        gate: Where they would stop.
-        table: What replaces what, without these.
+        gate: The gate where the calls would stop.
+        table: The replacements of all other calls.
     """
 
     def __init__(self, gate: Gate, table: dict[Any, Any]) -> None:
@@ -33,7 +33,7 @@ class Restrictions(OpaqueCalls):
         self._fcntl = table[fcntl.fcntl]
 
     def replacements(self) -> dict[Any, Any]:
-        """Give what replaces what."""
+        """Return the replacement of each original function."""
         return {
             subprocess.Popen.__init__: self._popen(),
             posix.kill: self.kill,
@@ -46,7 +46,7 @@ class Restrictions(OpaqueCalls):
     def _popen(self) -> Callable[..., None]:
         popen = subprocess.Popen.__init__
 
-        # one call, and where nothing is piped its end is waited for
+        # one call; without pipes, it waits for the end of the program
         def start(process: Any, *args: Any, **options: Any) -> None:
             piped = subprocess.PIPE in (options.get("stdin"), options.get("stdout"), options.get("stderr"))
 
@@ -56,23 +56,23 @@ class Restrictions(OpaqueCalls):
                     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
 
             if self._gate.is_active():
-                self.opaque(begin, "started and not followed" if piped else "subprocess")(*args, **options)
+                self.opaque(begin, "subprocess with pipes" if piped else "subprocess")(*args, **options)
             else:
                 popen(process, *args, **options)
 
         return start
 
     def kill(self, pid: int, number: int) -> None:
-        """Send a signal: to itself or to what it has started; to others of the job only the empty one."""
+        """Send a signal to this process or its own child; other processes of the job accept only signal 0."""
         rank = pid - FIRST_PID
         if not self._gate.is_active() or rank < 0:
             posix.kill(pid, number)
         elif rank == self._gate.rank:
             posix.kill(posix.getpid(), number)
         elif number == 0:
-            self._gate.note("whether another process is alive is not followed: it is said to be")
+            self._gate.note("`os.kill(pid, 0)` always reports that the other process is alive")
         else:
-            raise NotImplementedError("signals between the processes of a scenario cannot be explored")
+            raise NotImplementedError("cannot explore signals between the processes of a scenario")
 
     def _refusing(self, name: str) -> Callable[..., Any]:
         original = getattr(posix, name)
@@ -80,18 +80,22 @@ class Restrictions(OpaqueCalls):
         def refuse() -> Any:
             if not self._gate.is_active():
                 return original()
-            raise NotImplementedError(f"os.{name} in a scenario: the explorer starts the processes")
+            raise NotImplementedError(
+                f"cannot use `os.{name}()` in a scenario: the explorer starts the processes"
+            )
 
         return refuse
 
     def lockf(self, descriptor: int, command: int, length: int) -> None:
-        """Refuse what is not explored, rather than to let it block."""
+        """Refuse `os.lockf()` on a watched file, because it is not explored and could block."""
         if self._is_watched(descriptor):
-            raise NotImplementedError("os.lockf cannot be explored; fcntl.lockf and fcntl.flock can")
+            raise NotImplementedError("cannot explore `os.lockf()`: use `fcntl.lockf()` or `fcntl.flock()`")
         posix.lockf(descriptor, command, length)
 
     def fcntl(self, fd: Any, cmd: int, arg: Any = 0) -> Any:
-        """Refuse locks of open files."""
+        """Refuse open file description locks."""
         if cmd in _OPEN_FILE_LOCKS and self._is_watched(fd if isinstance(fd, int) else fd.fileno()):
-            raise NotImplementedError("locks of open files (F_OFD_SETLK) cannot be explored; fcntl.flock can")
+            raise NotImplementedError(
+                "cannot explore open file description locks (`F_OFD_SETLK`): use `fcntl.flock()`"
+            )
         return self._fcntl(fd, cmd, arg)

@@ -1,4 +1,4 @@
-"""The life of one process of a scenario."""
+"""The main function of one process of a scenario."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 
 def live(scenario: Scenario, rank: int, gate: Gate, reader: int, writer: int) -> NoReturn:
-    """Be a process of the job: run the function, and end.
+    """Run the function as one process of the job, and exit.
 
     Args:
-        scenario: What to run.
-        rank: Which process this is.
-        gate: Where calls stop, once it is begun.
-        reader: Where the scheduler is heard.
-        writer: Where it is spoken to.
+        scenario: The scenario.
+        rank: The rank of this process.
+        gate: The gate where calls stop after its `begin()`.
+        reader: The descriptor for messages from the scheduler.
+        writer: The descriptor for messages to the scheduler.
     """
     sys.settrace(None)
     gc.disable()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # the tree is made ready before a run begins, and nothing may be done to it before that
+    # the scheduler prepares the tree before it sends this message; do not touch the tree earlier
     messages.receive_go(reader)
     top = gate.files.tree.top
     root = pathlib.Path(top, "root")
@@ -54,10 +54,10 @@ def live(scenario: Scenario, rank: int, gate: Gate, reader: int, writer: int) ->
     try:
         value = scenario.function(root, rank)
         _close_all(gate)
-    except BaseException as error:  # noqa: BLE001  # whatever it is, it is the outcome
+    except BaseException as error:  # noqa: BLE001  # every exception is an outcome
         with contextlib.suppress(OSError, ValueError):
             _close_all(gate)
-        # what follows, such as looking for lines of source, is none of the scenario's calls
+        # the calls below, such as reading source lines, do not belong to the scenario
         gate.finish()
         if isinstance(error, SystemExit) and not error.code:
             gate.end(shown="None")
@@ -86,7 +86,7 @@ def _environment(top: str, rank: str, size: str) -> dict[str, str]:
 
 
 def _close_all(gate: Gate) -> None:
-    """Do what the end of a program does: write out what is left in buffers, and drop the locks."""
+    """Flush buffers and release locks, as the end of a program does."""
     for reference in gate.files.streams:
         stream = reference()
         if stream is not None and not stream.closed:
@@ -99,12 +99,12 @@ def _close_all(gate: Gate) -> None:
 def _said(say: Callable[[object], str], value: object) -> str:
     try:
         return say(value)
-    except Exception as error:  # noqa: BLE001  # whatever an object's own text raises
+    except Exception as error:  # noqa: BLE001  # `repr()` of an object can raise anything
         return f"<{type(value).__name__} whose text raises {type(error).__name__}>"
 
 
 def _pickled(value: object) -> bytes:
     try:
         return pickle.dumps(value)
-    except Exception:  # noqa: BLE001  # whatever an object's own reduction raises: it is compared as text
+    except Exception:  # noqa: BLE001  # pickling an object can raise anything; it is then compared as text
         return b""

@@ -1,1 +1,1 @@
-"""What carries a schedule out: processes, the tree they work on, and what each of them must wait for."""
+"""Execution of a schedule: the processes, the tree that they work on, and what each of them must wait for."""

@@ -1,4 +1,4 @@
-"""Which locks are held, so that nobody is let through who would have to wait."""
+"""The locks that processes hold, so that the scheduler permits no call that would block."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
 
 
 class HeldLocks:
-    """All locks of a run, each with the rank of who holds it."""
+    """All locks of a run, each with the rank of its holder."""
 
     def __init__(self) -> None:
         self._held: dict[int, list[tuple[int, AdvisoryLock]]] = {}
 
     def is_free(self, rank: int, wanted: AdvisoryLock) -> bool:
-        """Tell whether a process can have a lock now."""
+        """Return whether a process can acquire a lock now."""
         return all(
             lock.kind != wanted.kind
             or (holder, lock.owner) == (rank, wanted.owner)
@@ -24,12 +24,12 @@ class HeldLocks:
         )
 
     def take(self, rank: int, lock: AdvisoryLock) -> None:
-        """Remember that a process has taken a lock."""
+        """Record that a process has acquired a lock."""
         self.drop(rank, lock)
         self._held[lock.inode].append((rank, lock))
 
     def drop(self, rank: int, lock: AdvisoryLock) -> None:
-        """Remember that a process has dropped a lock."""
+        """Record that a process has released a lock."""
         self._held[lock.inode] = [
             (holder, held)
             for holder, held in self._held.get(lock.inode, [])
@@ -37,13 +37,13 @@ class HeldLocks:
         ]
 
     def drop_all(self, rank: int) -> list[int]:
-        """Drop the locks of a process that is no more.
+        """Release all locks of a process that has ended.
 
         Args:
-            rank: The process.
+            rank: The rank of the process.
 
         Returns:
-            The inodes it had locked.
+            The inodes that it had locked.
         """
         dropped = [inode for inode, held in self._held.items() if any(holder == rank for holder, _ in held)]
         for inode in dropped:

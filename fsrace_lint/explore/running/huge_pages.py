@@ -17,10 +17,12 @@ _AREA: Final = re.compile(
 def collapse() -> None:
     """Ask the kernel to back the private memory of this process with huge pages.
 
-    `fork` copies one entry of the page table for each page, so its time grows with the memory of the program
-    that explores. Huge pages have one entry for 512. The kernel splits those again that are written to.
-    Areas that are less than half in use are left as they are: a huge page fills what was never touched.
-    Does nothing where the kernel has no `MADV_COLLAPSE` (Linux 6.1, madvise(2)).
+    `fork()` copies one page table entry for each page, so its time grows with the memory of the exploring
+    program. A huge page has one entry for 512 pages. The kernel splits a huge page again when a process
+    writes to it. Areas that are less than half in use are skipped, because a huge page would fill memory that
+    was never touched.
+
+    Does nothing if the kernel has no `MADV_COLLAPSE` (Linux 6.1, madvise(2)).
     """
     if sys.platform != "linux":
         return

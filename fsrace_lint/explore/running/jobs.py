@@ -1,4 +1,4 @@
-"""Real processes of a job: started, heard, let through, and always reaped."""
+"""Real processes of a job: started, observed, permitted to continue, and always reaped."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ _KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)
 _DEATH_OF_PARENT: Final = 1
 
 
-class Hung(Exception):  # noqa: N818  # what a process did
-    """A process that did not come to its next call in time."""
+class Hung(Exception):  # noqa: N818  # describes the process
+    """A process did not make its next call in time."""
 
 
-class Gone(Exception):  # noqa: N818  # what a process did
-    """A process that ended without a word: killed, or out of `os._exit`."""
+class Gone(Exception):  # noqa: N818  # describes the process
+    """A process ended without a message: it was killed, or called `os._exit()`."""
 
 
 _running = threading.Lock()
 _processors: set[int] = set()
-"""The processors that may be used, while schedules are run."""
+"""The processors that may be used while schedules run."""
 _living: set[Process] = set()
-"""The processes that were started and not ended."""
+"""The processes that were started and have not been ended."""
 _ends: set[int] = set()
-"""The scheduler's ends of all pipes: no process keeps those of another open."""
+"""The scheduler's ends of all pipes; a child process closes all of them."""
 
 
 class Process:
     """One process of a job.
 
     Args:
-        pid: Its id.
-        reader: Where it is heard.
-        writer: Where it is spoken to.
+        pid: Its process id.
+        reader: The descriptor for messages from the process.
+        writer: The descriptor for messages to the process.
     """
 
     def __init__(self, pid: int, reader: int, writer: int) -> None:
@@ -63,17 +63,17 @@ class Process:
         _living.add(self)
 
     def hear(self, timeout: float) -> CallRequest | Ended | Stack:
-        """Wait for what it says next.
+        """Wait for the next message of the process.
 
         Args:
-            timeout: How many seconds it may take.
+            timeout: The maximum number of seconds.
 
         Returns:
-            Its message.
+            The message.
 
         Raises:
-            Hung: It says nothing.
-            Gone: It is no more.
+            Hung: No message arrived in time.
+            Gone: The process has ended.
         """
         if not self._poll.poll(timeout * 1000):
             raise Hung
@@ -83,12 +83,12 @@ class Process:
             raise Gone from None
 
     def let_through(self, go: Go) -> None:
-        """Let it make its call."""
+        """Let the process make its call."""
         with contextlib.suppress(BrokenPipeError):
             messages.send(self._writer, go)
 
     def stack(self, timeout: float) -> str:
-        """Ask where it stands."""
+        """Return the current stack of the process, or "" if it does not answer."""
         self.let_through(Go(stack=True))
         try:
             answer = self.hear(timeout)
@@ -97,7 +97,7 @@ class Process:
         return answer.text if isinstance(answer, Stack) else ""
 
     def end(self) -> None:
-        """Kill it with all that it has started, and reap it; do nothing where that is done."""
+        """Kill the process and everything that it started, and reap it, unless that was done before."""
         if self not in _living:
             return
         _living.discard(self)
@@ -111,24 +111,24 @@ class Process:
             os.close(end)
 
     def join(self) -> None:
-        """Bring it to the processor of the scheduler."""
+        """Move the process to the processor of the scheduler."""
         if sys.platform == "linux":
             with contextlib.suppress(ProcessLookupError):
                 os.sched_setaffinity(self.pid, os.sched_getaffinity(0))
 
 
 def start(scenario: Scenario, rank: int, gate: Gate) -> Process:
-    """Start a process of a job.
+    """Start one process of a job.
 
     Args:
-        scenario: What it is to run.
-        rank: Which one it is.
-        gate: Where its calls are to stop.
+        scenario: The scenario to run.
+        rank: The rank of the process.
+        gate: The gate where its calls stop.
 
     Returns:
         The process.
     """
-    from fsrace_lint.explore.process import worker  # noqa: PLC0415  # not to be had on Windows
+    from fsrace_lint.explore.process import worker  # noqa: PLC0415  # not importable on Windows
 
     hear, say = os.pipe(), os.pipe()
     _ends.update((hear[0], say[1]))
@@ -141,17 +141,17 @@ def start(scenario: Scenario, rank: int, gate: Gate) -> Process:
 
 
 def aside(function: Callable[[], None], timeout: float) -> str | None:
-    """Run a function in a process of its own.
+    """Run a function in a separate process.
 
     Args:
-        function: What to run.
-        timeout: How many seconds it may take.
+        function: The function to run.
+        timeout: The maximum number of seconds.
 
     Returns:
-        None, or the text of the exception that it ended by.
+        None, or the text of the exception that ended the function.
 
     Raises:
-        Hung: It did not end in time.
+        Hung: The function did not return in time.
     """
     reader, writer = os.pipe()
     _ends.add(reader)
@@ -161,7 +161,7 @@ def aside(function: Callable[[], None], timeout: float) -> str | None:
         def run() -> None:
             try:
                 function()
-            except BaseException as error:  # noqa: BLE001  # whatever it is, it is the answer
+            except BaseException as error:  # noqa: BLE001  # every exception is an answer
                 _say(writer, error)
 
         _as_child(run)
@@ -233,23 +233,23 @@ _prctl = _load_prctl() if sys.platform == "linux" else lambda *_: None
 
 def _fork() -> int:
     with warnings.catch_warnings():
-        # other threads of the caller do not go on in the process, and it does not need them
+        # the child has none of the caller's other threads, and does not need them
         warnings.simplefilter("ignore", DeprecationWarning)
         return os.fork()
 
 
 @contextlib.contextmanager
 def together() -> Iterator[None]:
-    """Be ready for many processes; in the end, none is left.
+    """Prepare for many processes, and end all of them on exit.
 
-    The scheduler and the processes of its run share one processor, as only one of them runs at a time; those
-    of the next run get ready on the others.
+    The scheduler and the processes of its run share one processor, because only one of them runs at a time.
+    The processes of the next run prepare themselves on the other processors.
 
     Raises:
-        ExploreError: Another exploration runs in this process.
+        ExploreError: Another exploration is running in this process.
     """
     if not _running.acquire(blocking=False):
-        raise ExploreError("one exploration at a time: another one runs in this process")
+        raise ExploreError("another exploration is already running in this process")
     collects = gc.isenabled()
     gc.disable()
     gc.freeze()
@@ -287,10 +287,10 @@ def _own_processor(allowed: set[int]) -> int:
 
 
 def refuse_elsewhere() -> None:
-    """Refuse systems without what the explorer needs.
+    """Reject systems without `os.fork()`.
 
     Raises:
         ExploreError: This is neither Linux nor macOS.
     """
     if sys.platform not in {"linux", "darwin"}:
-        raise ExploreError(f"races are explored on Linux and macOS, not on {sys.platform}: it takes fork")
+        raise ExploreError(f"`prove` needs `os.fork()`, so it runs on Linux and macOS, not on {sys.platform}")

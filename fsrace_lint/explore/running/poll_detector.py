@@ -1,4 +1,4 @@
-"""Loops that look, sleep and look again: each round is tried, and none that only repeats the one before."""
+"""Detection of loops that check, sleep, and check again: repeated rounds without progress are skipped."""
 
 from __future__ import annotations
 
@@ -11,26 +11,28 @@ if TYPE_CHECKING:
     from fsrace_lint.explore.moves import Move
 
 GROWTH: Final = 10
-"""How much longer each sleep lasts than the one before, while a loop sees the same again and again: the
-others are slow. `time.sleep` promises that at least so much time passes."""
+"""How many times longer each sleep lasts than the previous one while a loop sees the same results.
+
+This models slow other processes. `time.sleep()` guarantees only a minimum duration.
+"""
 SHORTEST: Final = 1e-6
-"""Seconds that any sleep takes: a loop that sleeps for no time at all must see its time-out too."""
+"""Minimum seconds of any sleep, so that a loop with `sleep(0)` also reaches its timeout."""
 MOST_GROWTH: Final = 9
-"""How often sleeps grow."""
+"""The maximum number of times that sleeps grow."""
 ROUNDS: Final = 16
-"""After so many rounds in the same state it is a circle; what iterators count is no state that is seen."""
+"""Rounds in the same state after which a loop counts as a cycle; the state of iterators is not visible."""
 GIVEN_UP: Final = 86_400.0
-"""Seconds of the same again and again after which a loop is only run on when nobody else can move."""
+"""Seconds of identical rounds after which a loop continues only if no other process can move."""
 PATIENCE: Final = 200
-"""How many rounds it has then, to end by itself."""
+"""How many rounds such a loop then gets to end by itself."""
 
 
 class PollDetector:
-    """What one process has done since it last slept, and whether it goes round in a circle.
+    """The calls of one process since its last sleep, and whether it repeats itself.
 
     Attributes:
-        is_parked: Whether it would only do the same again until somebody changes what it looks at.
-        gives_way: Whether it probably would: it moves when nobody else can, and parks when that is no use.
+        is_parked: Whether the process would only repeat itself until another process changes what it reads.
+        gives_way: Whether it probably would: it moves only if no other process can, and is parked later.
     """
 
     def __init__(self) -> None:
@@ -50,7 +52,7 @@ class PollDetector:
         self._asked_in = ""
 
     def before(self, pause: Pause) -> None:
-        """Look at the round that ends with this sleep."""
+        """Compare the round that ends with this sleep with the previous round."""
         is_same = self._before == self._round and not self._mutated
         self._repeated = self._repeated + 1 if is_same else 0
         if not is_same:
@@ -63,10 +65,10 @@ class PollDetector:
         self.is_parked = self._same >= ROUNDS or self._waited > PATIENCE
 
     def asks(self, state: str) -> None:
-        """Look at a question that is asked twice in a row: a loop that does not sleep.
+        """Process a lookup that may be repeated, which is a loop without a sleep.
 
         Args:
-            state: What tells the state that the program is in; "" where it is another question.
+            state: Identifies the state of the program; "" for a different lookup.
         """
         self._asked = self._asked + 1 if state and state == self._asked_in else 0
         self._asked_in = state
@@ -74,20 +76,20 @@ class PollDetector:
         self.is_parked = self._asked >= ROUNDS
 
     def length(self, pause: Pause) -> float:
-        """Tell how long a sleep lasts.
+        """Return the duration of a sleep.
 
         Args:
-            pause: What was asked for.
+            pause: The requested sleep.
 
         Returns:
-            Its seconds: at least those asked for.
+            Its seconds: at least those that were requested.
         """
         seconds = max(pause.seconds, SHORTEST) * float(GROWTH ** min(self._repeated, MOST_GROWTH))
         self._slept += seconds
         return seconds
 
     def note(self, move: Move, *, is_pause: bool) -> None:
-        """Remember a move of this process."""
+        """Record a move of this process."""
         if is_pause:
             self._before, self._round = self._round, []
             self._footprint, self._mutated = NOTHING, False
@@ -97,7 +99,7 @@ class PollDetector:
         self._mutated = self._mutated or move.has_changed
 
     def hears_of(self, footprint: NamedFootprint) -> None:
-        """Go on where somebody has changed what this process looks at."""
+        """Resume the process if a move has changed what it reads."""
         if (self.is_parked or self.gives_way) and self._watched.depends_on(footprint):
             self.is_parked = self.gives_way = False
             self._asked = self._same = self._waited = 0

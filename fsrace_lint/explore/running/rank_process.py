@@ -15,11 +15,11 @@ class RankProcess:
     """One process as the scheduler sees it.
 
     Attributes:
-        process: The process itself.
-        request: The call that it stands before, or None.
-        ended: What it said in the end, or None.
-        killed: Whether it was killed.
-        gathered: What it gets from the collective call that all have come to, or None.
+        process: The operating system process.
+        request: The call that the process is about to make, or None.
+        ended: The last message of the process, or None.
+        killed: Whether the process was killed.
+        gathered: The values from a collective call that all processes have reached, or None.
     """
 
     def __init__(self, process: jobs.Process) -> None:
@@ -34,12 +34,12 @@ class RankProcess:
 
     @property
     def is_over(self) -> bool:
-        """Whether it will make no call any more."""
+        """Whether the process will make no more calls."""
         return self.ended is not None or self.killed
 
     @property
     def end(self) -> str:
-        """How it ended."""
+        """How the process ended."""
         if self.killed:
             return "killed"
         if self.ended is None:

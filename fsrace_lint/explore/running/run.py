@@ -1,4 +1,4 @@
-"""One run: the processes of a scenario, let through call by call."""
+"""One run: the processes of a scenario, permitted call by call."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class ScheduleRun:
     """The processes of a scenario, from their start to their end.
 
     Args:
-        scenario: What they run.
-        stage: Where.
-        processes: Freshly started, one for each rank.
+        scenario: The scenario.
+        stage: The scratch directory.
+        processes: Newly started processes, one for each rank.
     """
 
     def __init__(self, scenario: Scenario, stage: Stage, processes: list[jobs.Process]) -> None:
@@ -65,7 +65,7 @@ class ScheduleRun:
             rank.process.end()
 
     def ready(self) -> list[int]:
-        """Tell which processes can move; those that probably only repeat themselves come last."""
+        """Return the processes that can move; those that probably repeat themselves are a last resort."""
         found = [number for number, rank in enumerate(self.ranks) if self._is_ready(number, rank)]
         return [number for number in found if not self.ranks[number].polls.gives_way] or found
 
@@ -79,13 +79,13 @@ class ScheduleRun:
         return not rank.polls.is_parked
 
     def given(self, number: int) -> list[int]:
-        """Tell what a process can be given at its next move.
+        """Return what a process can get at its next move.
 
         Args:
-            number: Its rank.
+            number: The rank of the process.
 
         Returns:
-            The truth first, then older answers, the newest first; then, where there are crashes, its death.
+            `TRUTH` first, then stale answers, newest first; then, with crashes, `KILLED`.
         """
         request = self.ranks[number].request
         if request is None:
@@ -93,27 +93,27 @@ class ScheduleRun:
         found = [TRUTH]
         if self._history is not None and request.lookup is not None:
             found += range(1, len(self._answers(number, request.lookup)))
-        # killed before a call that changes nothing is as good as killed before the next
+        # a kill before a call that changes nothing is equivalent to a kill before the next call
         can_matter = request.mutates or request.lock is not None
         if self.scenario.crash != "none" and can_matter and not any(rank.killed for rank in self.ranks):
             found.append(KILLED)
         return found
 
     def move(self, choice: Choice) -> Move:
-        """Let a process make its call, and wait until it stands before the next one.
+        """Let a process make its call, and wait until it is about to make the next one.
 
         Args:
-            choice: Which one, and what it is given.
+            choice: The process, and the answer that it gets.
 
         Returns:
-            What it did.
+            The move.
 
         Raises:
-            ExploreError: It makes calls without end.
+            ExploreError: The run has too many calls, or the process cannot move.
         """
         if len(self.trace.moves) >= self.scenario.most_moves:
             raise ExploreError(
-                f"a run of more than {self.scenario.most_moves} calls: a smaller scenario is needed"
+                f"a run makes more than {self.scenario.most_moves} calls: use a smaller scenario"
             )
         rank = self.ranks[choice.rank]
         if rank.request is None:
@@ -164,7 +164,7 @@ class ScheduleRun:
         return self._history.answers(number, lookup, lambda move: self.must_know(number, move))
 
     def must_know(self, number: int, move: int) -> bool:
-        """Whether a process has seen what a move did, so that no older answer can be given to it."""
+        """Return whether a process has seen the effect of a move, so that it cannot get an older answer."""
         return self.trace.is_known(number, move)
 
     def _as_move(self, choice: Choice, request: CallRequest, outcome: CallOutcome) -> Move:
@@ -175,7 +175,7 @@ class ScheduleRun:
         self._dirty.difference_update(outcome.synced)
         notes = outcome.unobserved
         if WORLD in outcome.footprint.writes:
-            notes = (f"{request.name} {request.target}: one step, whatever it does", *notes)
+            notes = (f"{request.name} {request.target}: treated as one step, whatever it does", *notes)
             self._name_unknown(origin)
         self.notes += [note for note in map(self._shown, notes) if note not in self.notes]
         footprint = NamedFootprint(*map(self._named, outcome.footprint))
@@ -212,10 +212,10 @@ class ScheduleRun:
             message = rank.process.hear(self.scenario.step_timeout)
         except jobs.Hung:
             after = f"after {before.name} {before.target}" if before is not None else "at the start"
-            self._lost(number, f"came to no call within {self.scenario.step_timeout:g} s {after}", "hang")
+            self._lost(number, f"made no call within {self.scenario.step_timeout:g} s {after}", "hang")
             return None
         except jobs.Gone:
-            self._lost(number, "was ended from outside, or ended itself", "exit")
+            self._lost(number, "was terminated, or exited by itself", "exit")
             return None
         if isinstance(message, CallRequest):
             rank.request = message
@@ -257,7 +257,7 @@ class ScheduleRun:
         self._fail(verdict.of_end(self.ranks, self.stage, self.scenario))
 
     def _name_unknown(self, origin: str) -> None:
-        """Name what came into being unseen, in a way that is the same in every run."""
+        """Name inodes that were created unobserved, so that the names are the same in every run."""
         for inode, path in self.stage.inodes().items():
             self._names.setdefault(inode, f"{origin}:{path}")
 
@@ -271,9 +271,9 @@ class ScheduleRun:
         return kind, self._names.get(inode) or self._names.setdefault(inode, f"?{inode}"), name
 
     def outcome(self) -> tuple[object, ...]:
-        """Tell how it ended: what each process gave or raised, and the tree."""
+        """Return how the run ended: the result or error of each process, and a fingerprint of the tree."""
         return (*(rank.end for rank in self.ranks), self.stage.fingerprint())
 
     def schedule(self) -> Schedule:
-        """Give the choices that led here."""
+        """Return the choices that led to this state."""
         return tuple(move.choice for move in self.trace.moves)

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 FOLDERS = ("root", "tmp", "home")
 FRESH_MODE = 0o755
-MEMORY = Path("/dev/shm")  # noqa: S108  # where mkdtemp makes its own
+MEMORY = Path("/dev/shm")  # noqa: S108  # mkdtemp creates a private directory there
 
 
 class Variant(NamedTuple):
-    """What a disk may hold after the power went: a file with less in it than was written.
+    """A possible state of the disk after a power failure: a file with less data than was written.
 
     Attributes:
         path: The file, relative to the top.
-        kept: How many of its bytes are there.
+        kept: The number of bytes that remain.
     """
 
     path: str
@@ -37,17 +37,17 @@ class Variant(NamedTuple):
 
 
 class Stage:
-    """Where runs take place.
+    """The place where runs happen.
 
     Args:
-        folder: A directory of the exploration's own.
-        setup: What makes the tree that every run starts from.
-        check: What must not raise in the end.
-        timeout: How many seconds setup and check may take.
+        folder: A directory that is private to the exploration.
+        setup: Creates the initial tree of every run.
+        check: Raises if the final tree is wrong.
+        timeout: The maximum number of seconds for `setup` and for `check`.
 
     Attributes:
-        top: The folder below which everything counts.
-        began: The wall clock before the first run; nothing that setup has made is younger.
+        top: The watched directory.
+        began: The wall clock before the first run; nothing that `setup` creates has a later timestamp.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Stage:
         try:
             problem = jobs.aside(run, self._timeout)
         except jobs.Hung:
-            raise ExploreError(f"setup did not end within {self._timeout:g} s") from None
+            raise ExploreError(f"setup did not finish within {self._timeout:g} s") from None
         if problem is not None:
             raise ExploreError(f"setup failed: {problem}")
         remove(self._first)
@@ -90,16 +90,16 @@ class Stage:
         self._fresh()
 
     def fresh(self) -> dict[int, str]:
-        """Put everything back to the start; the three folders themselves stay, unless a run has removed them.
+        """Restore the initial tree; its three directories themselves stay, unless a run has deleted them.
 
         Returns:
-            What is there by its inode: paths relative to the top.
+            The paths in the tree by inode, relative to the top.
         """
         self._fresh()
         return self.inodes()
 
     def inodes(self) -> dict[int, str]:
-        """Tell what is there by its inode: paths relative to the top."""
+        """Return the paths in the tree by inode, relative to the top."""
         return {os.lstat(path).st_ino: plain(name) for name, path in _walk(self.top)}
 
     def _fresh(self) -> None:
@@ -122,15 +122,15 @@ class Stage:
             _copy(self._first / name, folder)
 
     def problem(self, variant: Variant | None = None) -> str | None:
-        """Ask the scenario whether the tree as it is now is right.
+        """Run the check of the scenario on the current tree.
 
-        The same tree is asked about once. The question is put to a copy: a check may restart what was killed.
+        Each distinct tree is checked once. The check works on a copy, because it may restart what was killed.
 
         Args:
-            variant: What the disk holds less, if the power went.
+            variant: The file that lost data, after a power failure.
 
         Returns:
-            What the check says against it, or None.
+            The problem that the check found, or None.
         """
         if self._check is None:
             return None
@@ -154,11 +154,11 @@ class Stage:
         try:
             problem = jobs.aside(run, self._timeout)
         except jobs.Hung:
-            problem = f"the check did not end within {self._timeout:g} s"
+            problem = f"the check did not finish within {self._timeout:g} s"
         return None if problem is None else problem.replace(str(self._copy), str(self.top))
 
     def fingerprint(self) -> bytes:
-        """Tell this tree from others: names, kinds, modes, contents and what links say."""
+        """Return a digest of the tree: names, types, modes, contents, and link targets."""
         return self._fingerprint(None)
 
     def _fingerprint(self, variant: Variant | None) -> bytes:
@@ -176,7 +176,7 @@ class Stage:
         return digest.digest()
 
     def variants(self, dirty: set[int]) -> Iterator[Variant]:
-        """Give what the disk may hold if the power goes now: each unsynced file empty, and half of it."""
+        """Yield what the disk may hold after a power failure: each unsynced file empty, or half of it."""
         for name, path in _walk(self.top):
             found = os.lstat(path)
             if found.st_ino in dirty and stat.S_ISREG(found.st_mode):
@@ -197,7 +197,7 @@ def _walk(top: Path) -> Iterator[tuple[str, str]]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy what a directory holds, with its hard links, links and pipes; sockets are left out."""
+    """Copy the contents of a directory, with hard links, symbolic links, and pipes; skip sockets."""
     copied: dict[int, str] = {}
     folders = []
     for name, path in _walk(source):
@@ -221,7 +221,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a tree, whatever modes it has."""
+    """Delete a tree, whatever its modes are."""
     try:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -240,7 +240,7 @@ def remove(path: Path) -> None:
 
 @contextlib.contextmanager
 def scratch() -> Iterator[Path]:
-    """Give a directory of our own, in memory where there is such a place, and remove it in the end."""
+    """Yield a private directory, in memory if possible, and delete it at the end."""
     place = MEMORY if os.access(MEMORY, os.W_OK) else None
     folder = Path(tempfile.mkdtemp(prefix="fsrace-", dir=place)).resolve()
     try:

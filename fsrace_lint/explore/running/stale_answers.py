@@ -1,4 +1,4 @@
-"""What a weakly coherent filesystem may answer: any state since a process last opened or changed a path."""
+"""The answers of a weakly coherent filesystem: any state since a process last opened or changed a path."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ _KINDS = {"isdir": stat.S_ISDIR, "isfile": stat.S_ISREG, "islink": stat.S_ISLNK}
 _NOT_FOLLOWING = ("lexists", "islink", "lstat")
 
 State = dict[str, "tuple[os.stat_result, str]"]
-"""All that is there, by its path: its stat and, of a link, what it says."""
+"""All paths of the tree, each with its stat and, for a link, its target."""
 
 
 class TreeHistory:
-    """All states that the tree has had in a run, and since when each process must not be told of older ones.
+    """All states of the tree in a run, and the oldest state that each process may still see.
 
-    `stat`, `lstat`, `access`, `exists` and its kin, and listings may be answered from any state that the path
-    had since this process last opened it or its directory, or changed it itself; at worst since the process
-    began. What a file was before this process wrote to it is no answer, by whatever name that is: a client
-    knows its own writes. Opening, creating, renaming and removing act on the true state. Of names that came
-    into a directory in no particular order, older listings are those of the order that was run.
+    `stat`, `lstat`, `access`, `exists` and similar functions, and listings may see an old state of a path.
+    The oldest possible state is from when this process last opened the path or its directory, or changed it
+    itself, or else from its start. A process never sees a file as it was before its own writes, under any
+    name, because a client knows its own writes. Opening, creating, renaming, and deleting use the true state.
+
+    If names were added to a directory in no particular order, older listings follow the order of this run.
 
     Args:
-        top: The folder below which everything counts.
+        top: The watched directory.
     """
 
     def __init__(self, top: str) -> None:
@@ -43,13 +44,13 @@ class TreeHistory:
         self._outdated: dict[tuple[int, int], list[range]] = {}
 
     def note(self, rank: int, move: int, outcome: CallOutcome, *, changed: bool) -> None:
-        """Remember what a move did.
+        """Record the effect of a move.
 
         Args:
-            rank: Who made it.
-            move: Its number.
-            outcome: What came of it.
-            changed: Whether the tree may be another now.
+            rank: The process that made the move.
+            move: The index of the move.
+            outcome: The outcome of the call.
+            changed: Whether the tree may have changed.
         """
         if changed:
             self._states.append(self._now())
@@ -57,26 +58,26 @@ class TreeHistory:
         now = len(self._states) - 1
         for path in outcome.seen:
             self._since[rank, path] = now
-        # an inode's number is given again when its file is gone
+        # the kernel reuses the inode number of a deleted file
         self._born.update(dict.fromkeys(outcome.created, now))
         for kind, inode, _ in outcome.footprint.writes:
             if kind == "file":
                 self._outdated.setdefault((rank, inode), []).append(range(self._born.get(inode, 0), now))
 
     def answers(self, rank: int, lookup: Lookup, is_known: Callable[[int], bool]) -> list[Answer]:
-        """Give what a process can be told.
+        """Return the possible answers to a lookup.
 
-        An older answer that it would get as the truth, if it asked earlier, is left out: it asks earlier in
-        another schedule. What remains is what contradicts the changes that it must know of: those that came
-        before something it has seen.
+        An old answer that the process could get as the true one by asking earlier is skipped, because another
+        schedule covers it. The remaining old answers contradict changes that happened before something the
+        process has seen.
 
         Args:
-            rank: Who asks.
-            lookup: What.
-            is_known: Whether a move must have come before what the process does now.
+            rank: The process that asks.
+            lookup: The lookup.
+            is_known: Whether a move happened before the current call of the process.
 
         Returns:
-            Different answers, the true one first, then from the newest state to the oldest.
+            Distinct answers: the true one first, then from the newest to the oldest state.
         """
         path = self._resolved(self._states[-1], lookup.path, follow=lookup.kind not in _NOT_FOLLOWING)
         paths = {path, lookup.path, os.path.dirname(path), os.path.dirname(lookup.path)}
@@ -98,7 +99,7 @@ class TreeHistory:
         return found
 
     def _is_outdated(self, rank: int, at: int, answer: Answer) -> bool:
-        """Tell whether an answer says what a file was before this process wrote to it."""
+        """Return whether an answer describes a file as it was before this process wrote to it."""
         inode = int(answer.stat[1]) if answer.stat else 0
         return any(at in before for before in self._outdated.get((rank, inode), ()))
 
@@ -146,6 +147,6 @@ def _meaning(kind: str, answer: Answer) -> object:
     mode = int(answer.stat[0]) if answer.there else 0
     if kind in _KINDS:
         return _KINDS[kind](mode)
-    # a directory's size and times say nothing of what is in it
+    # the size and times of a directory do not describe its contents
     size = answer.stat[6] if stat.S_ISREG(mode) else 0
     return answer.there, mode, answer.stat[1] if answer.there else 0, size

@@ -1,4 +1,4 @@
-"""Judges a run: an exception, a state that the check refuses, processes that disagree or wait for ever."""
+"""Judges a run: an exception, a state that the check refuses, processes that disagree or wait forever."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ STACK_TIMEOUT: Final = 2.0
 
 
 class Failure(NamedTuple):
-    """What is wrong in the end of a run.
+    """The failure of a run.
 
     Attributes:
-        kind: "exception", "check", "disagreement", "deadlock", "crash", "hang" or "exit".
-        text: What is wrong, in a line.
-        rank: Whose failure it is, where it is that of one process.
-        details: A traceback, results, or where everybody stands.
-        subject: What makes two failures the same: the exception's name, or what the check said.
+        kind: "exception", "check", "disagreement", "deadlock", "crash", "hang", or "exit".
+        text: The failure in one line.
+        rank: The process that failed, if only one did.
+        details: A traceback, the results, or the stacks of the waiting processes.
+        subject: Identifies equal failures: the name of the exception, or the problem that the check found.
     """
 
     kind: str
@@ -33,7 +33,7 @@ class Failure(NamedTuple):
     subject: str = ""
 
     def is_like(self, other: Failure | None) -> bool:
-        """Tell whether this is the same kind of failure."""
+        """Return whether another failure is of the same kind and subject."""
         return other is not None and (self.kind, self.subject) == (other.kind, other.subject)
 
 
@@ -42,11 +42,11 @@ def of_process(number: int, ended: Ended, scenario: Scenario) -> Failure | None:
 
     Args:
         number: Its rank.
-        ended: What it said.
-        scenario: What it ran.
+        ended: Its last message.
+        scenario: The scenario.
 
     Returns:
-        Its exception, if that was not expected.
+        The failure, if the process ended with an unexpected exception.
     """
     expected = {kind.__name__ for kind in scenario.expected}
     if not ended.error or expected.intersection(ended.error):
@@ -57,42 +57,42 @@ def of_process(number: int, ended: Ended, scenario: Scenario) -> Failure | None:
 
 
 def of_crash(stage: Stage, dirty: set[int], *, with_power: bool) -> Failure | None:
-    """Judge what would be left if all processes were killed now.
+    """Judge the tree that would remain if all processes were killed now.
 
     Args:
-        stage: Where they work.
-        dirty: The inodes with data that is not on the disk yet.
-        with_power: Whether the machine itself goes down, and such data may be lost.
+        stage: The scratch directory.
+        dirty: The inodes with unsynced data.
+        with_power: Whether the machine loses power, so that unsynced data can be lost.
 
     Returns:
-        What the check says against it.
+        The failure, if the check rejects the tree.
     """
     problem = stage.problem()
     if problem is not None:
-        return _refused("crash", problem, " (if all are killed after the last step)")
+        return _refused("crash", problem, " (if all processes are killed after the last step)")
     for variant in stage.variants(dirty) if with_power else ():
         problem = stage.problem(variant)
         if problem is not None:
             file = variant.path.removeprefix("root/")
             kept = f"{variant.kept} bytes of {file} are on the disk"
-            return _refused("crash", problem, f" (if the power goes after the last step, and {kept})")
+            return _refused("crash", problem, f" (if power fails after the last step, and {kept})")
     return None
 
 
 def of_end(ranks: list[RankProcess], stage: Stage, scenario: Scenario) -> Failure | None:
-    """Judge the end of a run, where nothing was wrong before.
+    """Judge the end of a run that has not failed before.
 
     Args:
         ranks: The processes.
-        stage: Where they worked.
-        scenario: What they ran.
+        stage: The scratch directory.
+        scenario: The scenario.
 
     Returns:
-        What is wrong: somebody waits for ever, the results differ, or the check refuses the tree.
+        What is wrong: a process waits forever, the results differ, or the check refuses the tree.
     """
     is_short = any(rank.killed for rank in ranks)
     waiting = [rank for rank in ranks if not rank.is_over]
-    # a launcher ends a job that has lost a process: nobody waits for it in a collective
+    # a launcher ends a job that has lost a process, so no rank keeps waiting in a collective
     is_ended = is_short and any(rank.request and isinstance(rank.request.wait, Meet) for rank in waiting)
     if waiting and not is_ended:
         return _deadlock(ranks)
@@ -113,13 +113,13 @@ def _deadlock(ranks: list[RankProcess]) -> Failure:
     said, details, names = [], [], []
     for number, rank in enumerate(ranks):
         if rank.request is None or rank.is_over:
-            details.append(f"process {number} has ended")
+            details.append(f"process {number} has exited")
             continue
         call = f"{rank.request.name} {rank.request.target}".rstrip()
         names.append(rank.request.name)
         said.append(f"process {number} waits in {call}")
         details.append(f"process {number}, in {call}:\n{rank.process.stack(STACK_TIMEOUT)}".rstrip())
-    text = "; ".join(said) + (" for ever" if len(said) == 1 else ": all wait for ever")
+    text = "; ".join(said) + (" forever" if len(said) == 1 else ": deadlock")
     return Failure("deadlock", text, details="\n".join(details), subject=",".join(names))
 
 
@@ -128,5 +128,5 @@ def _disagreement(ranks: list[RankProcess]) -> Failure | None:
     values, texts = {each.value for each in ended.values()}, {each.shown for each in ended.values()}
     if len(texts) < 2 or (len(values) < 2 and b"" not in values):
         return None
-    shown = [f"process {number} gives {each.shown}" for number, each in ended.items()]
+    shown = [f"process {number} returned {each.shown}" for number, each in ended.items()]
     return Failure("disagreement", "; ".join(shown), details="\n".join(shown), subject="results")

@@ -1,1 +1,1 @@
-"""Which schedules are run: all that can differ, those with few interruptions, random ones, simpler ones."""
+"""The schedules to run: all that can differ, those with few preemptions, random ones, and simpler ones."""

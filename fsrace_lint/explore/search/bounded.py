@@ -1,7 +1,7 @@
-"""All orders with few interruptions, and random ones.
+"""All orders with few preemptions, and random ones.
 
 Musuvathi and Qadeer: "Iterative Context Bounding for Systematic Testing of Multithreaded Programs", PLDI 2007
-(CHESS): most races need one or two interruptions of a process that could go on.
+(CHESS): most races need one or two preemptions.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 
 
 class Bounded:
-    """A systematic search without reduction: every order with so many interruptions at most.
+    """A systematic search without reduction: every order with at most a number of preemptions.
 
     Args:
         director: Starts runs.
-        preemptions: How often a process may be interrupted that could go on; None for every order.
+        preemptions: The number of times that a process which can continue may be interrupted; None for no
+            bound.
 
     Attributes:
-        is_exhausted: Whether all of them were run.
+        is_exhausted: Whether every such order has run.
     """
 
     def __init__(self, director: Director, preemptions: int | None) -> None:
@@ -37,7 +38,7 @@ class Bounded:
         self._ways: list[list[Choice]] = []
 
     def runs(self) -> Iterator[ScheduleRun]:
-        """Give one finished run after the other, first those that switch least."""
+        """Yield the finished runs; the first one has no preemptions."""
         while True:
             yield self._director.play(self._choose)
             while self._ways and len(self._ways[-1]) == 1:
@@ -62,7 +63,7 @@ class Bounded:
 
 
 def can_go_on(run: ScheduleRun) -> bool:
-    """Tell whether the process that moved last can move again."""
+    """Return whether the process that moved last can move again."""
     return bool(run.trace.moves) and run.trace.moves[-1].choice.rank in run.ready()
 
 
@@ -71,19 +72,19 @@ class Sampled:
 
     Args:
         director: Starts runs.
-        count: How many.
-        seed: What makes them the same again.
+        count: The number of runs.
+        seed: The seed of the random number generator.
     """
 
     def __init__(self, director: Director, count: int, seed: int) -> None:
         self._director = director
         self._count = count
-        self._random = random.Random(seed)  # noqa: S311  # nothing secret
+        self._random = random.Random(seed)  # noqa: S311  # not used for security
 
     def runs(self) -> Iterator[ScheduleRun]:
-        """Give one finished run after the other."""
+        """Yield the finished runs."""
         for number in range(self._count):
-            # some runs switch often, and some hardly ever
+            # some runs switch often, others rarely
             change = (0.9, 0.5, 0.2, 0.05)[number % 4]
             yield self._director.play(lambda run, change=change: self._choose(run, change))  # type: ignore[misc]
 

@@ -1,4 +1,4 @@
-"""Starts runs of one scenario, each from the same state, and makes the same moves again."""
+"""Starts the runs of one scenario, each from the same state, and replays schedules."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Director:
     """Starts runs.
 
     Args:
-        scenario: What to run.
-        stage: Where.
-        gate: Where the calls of its processes stop.
+        scenario: The scenario to run.
+        stage: The scratch directory.
+        gate: The gate where the calls of the processes stop.
 
     Attributes:
-        runs: How many were started.
+        runs: The number of runs that were started.
     """
 
     def __init__(self, scenario: Scenario, stage: Stage, gate: Gate) -> None:
@@ -38,7 +38,7 @@ class Director:
         self._next: list[jobs.Process] = []
 
     def open(self) -> ScheduleRun:
-        """Start a run; it is to be closed. The processes of the next one get ready meanwhile."""
+        """Start a run, which the caller must close; the processes of the next run prepare meanwhile."""
         self.runs += 1
         processes, self._next = self._next or self._started(), []
         run = ScheduleRun(self.scenario, self._stage, processes)
@@ -49,13 +49,13 @@ class Director:
         return [jobs.start(self.scenario, rank, self._gate) for rank in range(self.scenario.processes)]
 
     def play(self, choose: Callable[[ScheduleRun], Choice | None]) -> ScheduleRun:
-        """Make a run from its start to its end.
+        """Execute a run from its start to its end.
 
         Args:
-            choose: Says what is next, or None where the run is not to be finished.
+            choose: Returns the next choice, or None to abandon the run.
 
         Returns:
-            The run, judged where it came to its end; its processes are no more.
+            The run; it is judged if it reached its end, and its processes have ended.
         """
         run = self.open()
         try:
@@ -70,16 +70,16 @@ class Director:
         return run
 
     def replay(self, schedule: Sequence[Choice]) -> ScheduleRun:
-        """Make the moves of a schedule, and then go on without switching.
+        """Make the moves of a schedule, and then continue without context switches.
 
         Args:
-            schedule: What to do.
+            schedule: The moves.
 
         Returns:
             The run, judged.
 
         Raises:
-            Nondeterministic: The schedule cannot be followed.
+            Nondeterministic: A process cannot make a move of the schedule.
         """
         left = list(reversed(schedule))
 
@@ -95,7 +95,7 @@ class Director:
 
 
 def onward(run: ScheduleRun, avoided: Sequence[int] = ()) -> Choice:
-    """Choose the process that moved last, else the first that can move."""
+    """Choose the process that moved last, or else the first that can move."""
     ready = [rank for rank in run.ready() if rank not in avoided]
     last = run.trace.moves[-1].choice.rank if run.trace.moves else -1
     return Choice(last if last in ready else ready[0])
@@ -104,23 +104,24 @@ def onward(run: ScheduleRun, avoided: Sequence[int] = ()) -> Choice:
 def _unlike(run: ScheduleRun, choice: Choice) -> str:
     number = len(run.trace.moves) + 1
     return (
-        f"at step {number} process {choice.rank} cannot do what it did: the code or its scenario has changed,"
-        " or does not do the same every time"
+        f"at step {number}, process {choice.rank} cannot repeat its call: the code or the scenario has"
+        " changed, or is nondeterministic"
     )
 
 
 def same_move(before: Move, again: Move) -> None:
-    """Refuse a scenario that does something else in the same situation.
+    """Reject a scenario that behaves differently in the same situation.
 
     Args:
-        before: What was done.
-        again: What was done the next time.
+        before: The first move.
+        again: The repeated move.
 
     Raises:
-        Nondeterministic: They differ.
+        Nondeterministic: The moves differ.
     """
     if (before.name, before.target) != (again.name, again.target):
         raise Nondeterministic(
-            f"process {again.choice.rank} made {again.name} {again.target}, where it made {before.name}"
-            f" {before.target} in the same schedule: what it does must depend on nothing but its calls"
+            f"process {again.choice.rank} called {again.name} {again.target}, but {before.name}"
+            f" {before.target} in the same schedule before: its code must depend on nothing but the results"
+            " of its calls"
         )

@@ -1,8 +1,8 @@
 """All orders that can make a difference, each once: source-DPOR with sleep sets.
 
 Abdulla, Aronis, Jonsson, Sagonas: "Source Sets: A Foundation for Optimal Dynamic Partial Order Reduction",
-JACM 2017, algorithm 1. Runs are repeated from their start; races are looked for in each. What depends on what
-is said by `moves.NamedFootprint.depends_on`.
+JACM 2017, algorithm 1. Each run starts from the beginning and is searched for races.
+`moves.NamedFootprint.depends_on` defines dependency.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class _Node:
-    """One state on the way of the current run.
+    """One state along the current run.
 
     Attributes:
-        ready: Who can move here.
-        todo: Who is to be tried here.
-        asleep: Who need not be tried: what they would do was seen, and nothing has happened since that it
-        depends on.
-        choice: What is tried now.
-        left: What else the same process can be given.
-        footprint: What the process tried now has touched, over all that it was given.
+        ready: The processes that can move here.
+        todo: The processes to try here.
+        asleep: The processes that need not be tried, because their next move was explored, and no dependent
+            move has happened since.
+        choice: The choice that is tried now.
+        left: The other answers that the same process can get.
+        footprint: What the process has touched so far, over all of its answers.
     """
 
     def __init__(self, ready: list[int], asleep: dict[int, NamedFootprint]) -> None:
@@ -51,14 +51,14 @@ class _Node:
         self.footprint, self.move = None, None
 
     def note(self, move: Move) -> None:
-        """Remember what the process did."""
+        """Record the move of the process."""
         if self.move is not None and move.choice == self.move.choice:
             same_move(self.move, move)
         self.move = move
         self.footprint = move.footprint if self.footprint is None else self.footprint.joined(move.footprint)
 
     def asleep_after(self) -> dict[int, NamedFootprint]:
-        """Tell who is still asleep after the move."""
+        """Return the processes that are still asleep after the move."""
         move = self.move
         if move is None:
             return {}
@@ -69,7 +69,7 @@ class _Node:
         }
 
     def advance(self) -> bool:
-        """Turn to what is to be tried next, if there is anything left."""
+        """Select the next choice to try, and return whether there is one."""
         if self.choice is not None:
             if self.left:
                 self.choice = Choice(self.choice.rank, self.left.pop(0))
@@ -92,7 +92,7 @@ class Dpor:
         director: Starts runs.
 
     Attributes:
-        is_exhausted: Whether every order that can make a difference was run.
+        is_exhausted: Whether every order that can make a difference has run.
     """
 
     def __init__(self, director: Director) -> None:
@@ -101,14 +101,14 @@ class Dpor:
         self._nodes: list[_Node] = []
 
     def runs(self) -> Iterator[ScheduleRun]:
-        """Give one finished run after the other."""
+        """Yield the finished runs."""
         while True:
             known = len(self._nodes)
             run = self._director.play(self._choose)
             del self._nodes[len(run.trace.moves) :]
             self._note_last(run)
             self._find_races(run, max(0, known - 1))
-            # a run is given up where all that it could still do was seen
+            # a run is abandoned if everything that it could still do was explored
             if run.failure is not None or not run.ready():
                 yield run
             while self._nodes and not self._nodes[-1].advance():
@@ -124,7 +124,7 @@ class Dpor:
             node = self._nodes[at]
             choice = node.choice
             if choice is not None and node.footprint is None and not node.left and choice.given == TRUTH:
-                # a process that is tried here for the first time: what it can be given is known now
+                # the first attempt of a process here: its possible answers are known only now
                 node.begin(choice.rank, run.given(choice.rank))
             return node.choice
         asleep = self._nodes[-1].asleep_after() if self._nodes else {}
@@ -142,7 +142,7 @@ class Dpor:
             self._nodes[at].note(run.trace.moves[at])
 
     def _find_races(self, run: ScheduleRun, new: int) -> None:
-        """Let every race of the new moves come out the other way round some time."""
+        """Schedule the reversal of every race among the new moves."""
         trace = run.trace
         for second in range(new, len(trace.moves)):
             for first in trace.races[second]:

@@ -1,4 +1,4 @@
-"""The simplest schedule that fails in the same way: with the fewest switches between processes."""
+"""Search for the simplest schedule that fails in the same way, with the fewest context switches."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ MOST_RUNS: Final = 400
 
 
 class Shrinker:
-    """Looks for simpler schedules.
+    """Searches for simpler schedules.
 
     Args:
         director: Starts runs.
-        failure: What must still be wrong.
+        failure: The failure to preserve.
 
     Attributes:
-        is_least: Whether no schedule with fewer switches fails like this.
+        is_least: Whether no schedule with fewer context switches fails in the same way.
     """
 
     def __init__(self, director: Director, failure: Failure) -> None:
@@ -38,13 +38,13 @@ class Shrinker:
         self._left = MOST_RUNS
 
     def shrink(self, schedule: Schedule) -> Schedule:
-        """Look for the simplest.
+        """Return the simplest failing schedule that was found.
 
         Args:
-            schedule: One that fails.
+            schedule: A failing schedule.
 
         Returns:
-            One that fails in the same way, with as few switches as were found.
+            A schedule that fails in the same way, with as few context switches as possible.
         """
         best = schedule
         for change in (self._with_truth, self._with_joined_blocks):
@@ -70,7 +70,7 @@ class Shrinker:
         return best
 
     def _try(self, candidate: Sequence[Choice]) -> Schedule | None:
-        """Follow a schedule as far as it goes; give what was done, if it fails in the same way."""
+        """Run a schedule as far as possible; return the actual moves if it fails in the same way."""
         left = list(reversed(candidate))
 
         def choose(run: ScheduleRun) -> Choice:
@@ -111,7 +111,7 @@ class Shrinker:
             yield _flat(blocks[:at])
 
     def _shortest(self, best: Schedule) -> Schedule:
-        """Look for the fewest calls with the same switches; the last process goes on to the failure."""
+        """Find the fewest calls with the same context switches; the last process continues to the failure."""
         ranks = [block[0].rank for block in _blocks(best)]
         if any(choice.given != TRUTH for choice in best):
             return best
@@ -124,7 +124,7 @@ class Shrinker:
         return best
 
     def _with_switches(self, most: int) -> Schedule | None:
-        """Try every schedule with so many switches, where a process that ends gives way for nothing."""
+        """Return a failing schedule with at most `most` context switches, by trying all of them."""
         ways: list[list[Choice]] = []
 
         def choose(run: ScheduleRun) -> Choice:
@@ -174,7 +174,7 @@ def _flat(blocks: Sequence[Sequence[Choice]]) -> list[Choice]:
 
 
 def _parts(total: int, count: int) -> Iterator[list[int]]:
-    """Give every way to write a number as a sum of so many numbers from 1 on."""
+    """Yield every way to write a number as a sum of `count` positive numbers."""
     if count <= 1:
         if count == 1 or not total:
             yield [total] * count
