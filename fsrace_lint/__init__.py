@@ -1,4 +1,4 @@
-"""Find, prove and fix filesystem races in Python that many processes run at once."""
+"""Find, reproduce, and fix filesystem races in Python code that runs in multiple processes."""
 
-# Nothing is imported here, not even `__future__`: `python -m` would take it from the folder that is checked.
+# No imports here, not even `__future__`: `python -m` would import it from the directory to check.
 __version__ = "0.1.0"

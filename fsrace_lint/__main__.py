@@ -5,11 +5,11 @@ import sys
 
 
 def _leave_the_project_out() -> None:
-    """Import nothing more from the current folder, which `python -m` puts first: it is what is checked."""
+    """Remove the current directory, which `python -m` adds, from `sys.path`: it may be the code to check."""
     if sys.flags.isolated or getattr(sys.flags, "safe_path", False):
-        return  # then Python has not put it there, and PYTHONPATH counts as its user says
+        return  # Python did not add it, and an entry of PYTHONPATH is intended
     try:
-        here = os.getcwd()  # noqa: PTH109  # pathlib is not imported yet, and must not be
+        here = os.getcwd()  # noqa: PTH109  # pathlib must not be imported yet
     except OSError:
         return
     if sys.path[:1] == [here]:
@@ -17,9 +17,9 @@ def _leave_the_project_out() -> None:
 
 
 def main() -> None:
-    """Run the command line, unless a daemon is wanted and answers: that takes less time than to load it."""
+    """Run the command line; with `--daemon`, first try a daemon, which avoids most imports."""
     if sys.argv[1:2] == ["check"] and "--daemon" in sys.argv:
-        from fsrace_lint.cli.daemon import client  # noqa: PLC0415  # few checks want one
+        from fsrace_lint.cli.daemon import client  # noqa: PLC0415  # few checks use it
 
         code = client.check(sys.argv[2:])
         if code is not None:

@@ -1,4 +1,4 @@
-"""The fixes as a command of libcst's codemod tool, which brings the files and writes them."""
+"""The fixes as a command of libcst's codemod tool, which reads and writes the files."""
 
 from __future__ import annotations
 
@@ -25,40 +25,42 @@ if TYPE_CHECKING:
 
 
 class FixCommand(CodemodCommand):
-    """Rewrite files so that their races are gone: what `fsrace-lint fix` does, file by file."""
+    """Fix filesystem races file by file, as `fsrace-lint fix` does."""
 
-    DESCRIPTION = "Rewrite files so that their races are gone, as `fsrace-lint fix` does."
+    DESCRIPTION = "Fix filesystem races, as `fsrace-lint fix` does."
 
     @staticmethod
     def add_args(arg_parser: argparse.ArgumentParser) -> None:
-        """Declare the options that `fsrace-lint fix` has too."""
+        """Declare the options that this command shares with `fsrace-lint fix`."""
         arg_parser.add_argument(
-            "--select", default="", help="Fix these rules only: codes, prefixes or names."
+            "--select",
+            default="",
+            help="Fix only these rules: comma-separated names, codes, or code prefixes.",
         )
         arg_parser.add_argument(
-            "--unsafe-fixes", action="store_true", help="Make the fixes that need a reader too."
+            "--unsafe-fixes", action="store_true", help="Also apply fixes that need review."
         )
 
     def __init__(self, context: CodemodContext, select: str = "", *, unsafe_fixes: bool = False) -> None:
-        """Prepare for one file.
+        """Initialize for one file.
 
         Args:
-            context: What libcst says of the file.
-            select: The rules to fix, with commas between them; all where empty.
-            unsafe_fixes: Whether fixes that need a reader are wanted too.
+            context: The context of libcst for the file.
+            select: The rules to fix, separated by commas; empty for all.
+            unsafe_fixes: Whether to apply fixes that need review.
         """
         super().__init__(context)
         self.select = select
         self.unsafe_fixes = unsafe_fixes
 
     def transform_module_impl(self, tree: cst.Module) -> cst.Module:
-        """Give the file with its fixes made.
+        """Return the file with its fixes applied.
 
         Raises:
-            SkipFile: The file has no name, is not to be checked, or is not what is on the disk.
+            SkipFile: The file has no name, is excluded, or differs from the file on the disk.
         """
         if self.context.filename is None:
-            raise SkipFile("the fixes need the other files of the project, and this one has no name")
+            raise SkipFile("a file without a name cannot be fixed, because its project is unknown")
         file = Path(self.context.filename).resolve()
         run = _project(settings.find_root(file), self.select)
         relative = next((name for name, known in run.files.items() if known.source.file == file), None)
@@ -71,7 +73,7 @@ class FixCommand(CodemodCommand):
         (patch,) = patches
         self._warn(patch.refused)
         if patch.before != tree.bytes:
-            raise SkipFile(f"{file} was changed in the meantime")
+            raise SkipFile(f"{file} was changed during the run")
         return parse_module(patch.after)
 
     def _warn(self, refused: Sequence[Refusal]) -> None:
@@ -81,6 +83,6 @@ class FixCommand(CodemodCommand):
 
 @functools.cache
 def _project(root: Path, select: str) -> Run:
-    """Read a project once a process."""
+    """Read a project, once for each process."""
     codes = settings.normalize_selectors([select], rules.names(), origin="--select") if select else None
     return Run(project_settings.read_settings(root, select=codes), ())

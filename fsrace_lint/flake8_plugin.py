@@ -1,4 +1,4 @@
-"""flake8: options to Settings, and the findings of one file to flake8's tuples; nothing else."""
+"""The flake8 plugin: converts its options to settings, and findings to flake8 results."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ Flake8Row: TypeAlias = "tuple[int, int, str, type[Plugin]]"
 
 STDIN: Final = "-"
 _READ: Final[list[Run]] = []
-"""The projects that were read with their caches."""
+"""The runs whose findings are saved at exit."""
 
 
 class Plugin:
-    """The checker that flake8 makes for each file."""
+    """The checker that flake8 creates for each file."""
 
     name: ClassVar[str] = "fsrace-lint"
     version: ClassVar[str] = __version__
@@ -52,36 +52,35 @@ class Plugin:
     stdin: ClassVar[str | None] = None
     named: ClassVar[tuple[str, ...]] = ()
     told: ClassVar[dict[str, tuple[str, list[tuple[DaemonFinding, bool]]]]] = {}
-    """The text of files, and what a daemon has found in them."""
+    """The text of each file, and the findings of a daemon in it."""
 
-    def __init__(self, tree: ast.AST, filename: str, lines: Sequence[str]) -> None:  # noqa: ARG002  # `tree` is what makes flake8 call this once a file
-        """Take what flake8 knows of a file: the name it reports, and the lines without a BOM."""
+    def __init__(self, tree: ast.AST, filename: str, lines: Sequence[str]) -> None:  # noqa: ARG002  # flake8 calls this once for each file because of `tree`
+        """Initialize with the reported name of a file, and its lines without a BOM."""
         self.filename = filename
         self.lines = lines
 
     @classmethod
     def add_options(cls, manager: Any) -> None:
-        """Tell flake8 the options."""
+        """Add the options to flake8."""
         manager.add_option(
             "--fsrace-profile",
             choices=("default", "strict"),
             default=None,
             parse_from_config=True,
-            help="What fsrace-lint reports: what is probably wrong (default), or everything (strict). "
-            "It goes before `profile` in [tool.fsrace-lint].",
+            help="Report likely problems only (default), or every possible problem (strict). "
+            "Overrides `profile` in [tool.fsrace-lint].",
         )
         manager.add_option(
             "--fsrace-daemon",
             action="store_true",
             default=False,
             parse_from_config=True,
-            help="Have a process that stays check the files, if few are named, as `fsrace-lint check "
-            "--daemon` does; where there is none, one is started for the next time.",
+            help="Use the fsrace-lint daemon when only a few files are passed.",
         )
 
     @classmethod
     def parse_options(cls, options: argparse.Namespace) -> None:
-        """Take the values of the options; flake8 does this before it starts processes, or in each."""
+        """Read the options; flake8 calls this before it starts processes, or in each of them."""
         cls.profile = options.fsrace_profile
         cls.noqa = not options.disable_noqa
         cls.stdin = (options.stdin_display_name or "stdin") if STDIN in options.filenames else None
@@ -95,12 +94,12 @@ class Plugin:
 
     @classmethod
     def _ask_a_daemon(cls) -> None:
-        """Have a daemon check the files, if all are named, or have it know their projects at the end."""
-        from fsrace_lint.cli.daemon import findings  # noqa: PLC0415  # few want one
+        """Let a daemon check the files if all arguments are files, or else load their projects at exit."""
+        from fsrace_lint.cli.daemon import findings  # noqa: PLC0415  # few runs use it
 
         try:
             texts = {name: Path(name).read_text("utf-8-sig") for name in cls.named}
-        except (OSError, ValueError):  # a folder, or a file that is not read so
+        except (OSError, ValueError):  # a directory, or a file that cannot be read as UTF-8
             return
         found = findings.found_in(cls.named, cls.profile)
         if found is None:
@@ -110,11 +109,11 @@ class Plugin:
 
     @classmethod
     def _prepare(cls) -> None:
-        """Read the settings, and link the projects where the processes to come can share that.
+        """Read the settings, and link the projects if forked processes can share them.
 
         Raises:
-            ExecutionError: That failed, and flake8 prints why. It must be said here: an exception
-                in one of flake8's processes can leave the others, and flake8, waiting for a lock.
+            ExecutionError: This failed, and flake8 prints the reason. It must be raised here, because an
+                exception in one of flake8's processes can leave the others, and flake8, waiting for a lock.
         """
         try:
             with internal_error.guard(SettingsError):
@@ -127,7 +126,7 @@ class Plugin:
             raise ExecutionError(visible(f"fsrace-lint: {error}")) from error
 
     def run(self) -> Iterator[Flake8Row]:
-        """Yield the findings; a failure is one of them."""
+        """Yield the findings; a failure is reported as a finding."""
         text, told = self.told.get(source.absolute_path(Path(self.filename)), (None, []))
         if text == "".join(self.lines):
             for each, is_suppressed in told:
@@ -163,7 +162,7 @@ class Plugin:
         if known is None and self.filename != self.stdin:
             read = source.read(file, chosen.root)
             if isinstance(read, source.Unreadable):
-                from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # the rules: for their names
+                from fsrace_lint.pipeline import project_link  # noqa: PLC0415  # loads the names of all rules
 
                 yield from project_link.unreadable([read], chosen)
                 return
@@ -180,23 +179,23 @@ class Plugin:
                 yield finding
 
     def _through(self) -> Path:
-        """Give what was named on the command line and led to the file: its project is the one that counts."""
+        """Return the command-line argument that led to the file, because its project applies."""
         file = source.absolute_path(Path(self.filename))
         above = [name for name in self.named if source.path_below(file, name) and self.filename != self.stdin]
         return Path(max(above, key=len, default=file))
 
     def _flake8_drops(self, code: str, line: int) -> bool:
-        """Tell whether flake8 reads the comment as we do.
+        """Return whether flake8 also treats the comment as a suppression.
 
-        What it drops itself is left to it, so that its statistics, and plugins
-        that look for needless `noqa`s, see that the comment is needed.
+        Such findings are left to flake8, so that its statistics, and plugins that report unused `noqa`
+        comments, see that the comment is needed.
         """
         violation = Violation(code, self.filename, line, 1, "", "".join(self.lines[line - 1 : line]))
         return bool(violation.is_inline_ignored(disable_noqa=False))
 
 
 def _forks() -> bool:
-    """Tell how flake8 starts its processes, without deciding it."""
+    """Return whether flake8 will fork its processes, without setting the start method."""
     method = multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]
     return method == "fork"
 
@@ -208,7 +207,7 @@ def _settings(root: Path, profile: str | None) -> Settings:
 
 @functools.cache
 def _run(chosen: Settings) -> Run:
-    """Read a project with its cache, and link it unless it is known what the rules say of all its files."""
+    """Read a project with its cache, and link it unless the cache has the findings of all files."""
     memory = ProjectCache.of(chosen, CacheUse.RESULTS)
     run = Run(chosen, (), memory=memory)
     _READ.append(run)
@@ -225,7 +224,7 @@ def _run(chosen: Settings) -> Run:
 
 @functools.cache
 def _remember_at_the_end(_process: int) -> None:
-    """Have what the rules said in this process written down when it ends."""
+    """Save the findings of this process at its exit."""
     util.Finalize(None, _remember, exitpriority=1)
 
 
@@ -237,7 +236,7 @@ def _remember() -> None:
 
 @functools.cache
 def _run_anew(chosen: Settings) -> Run:
-    """Read a project without its cache, because files of it are being changed."""
+    """Read a project without its cache, because its files are changing."""
     run = Run(chosen, ())
     run.link()
     return run

@@ -1,5 +1,5 @@
-"""Whole-program analysis: what a program does to the file system, and which processes do it.
+"""Whole-program analysis: the filesystem accesses of a program, and the processes that run them.
 
-Abstract domains, transfer functions, a call graph with summaries, accesses and synchronization.
-Rules ask it through `queries`; it reads syntax and the catalog, and imports no rule.
+It contains abstract domains, transfer functions, a call graph with summaries, accesses, and
+synchronization. Rules use it through `queries`. It reads syntax and the catalog, and imports no rule.
 """

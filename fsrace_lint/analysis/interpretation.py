@@ -1,4 +1,4 @@
-"""How the analyses recurse into each other: names, ranks and the interpretation of functions."""
+"""The interface through which the analyses of names, ranks, and functions call each other."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ if TYPE_CHECKING:
 
 
 class Interpretation(Protocol):
-    """Interprets functions on demand, by their code alone.
+    """Interprets functions on demand, without information about their callers.
 
-    `values` asks it what functions bind and return, `ranks` asks how they exit, and `dataflow`, which
-    interprets one function, asks it what tests and calls mean. Each of these may lead back to a
-    function that is being interpreted: then the result is what is known so far, or unknown.
+    `values` uses it for the bindings and return values of functions, and `ranks` for their exits.
+    `dataflow`, which interprets one function, uses it for the meaning of tests and calls. A request can lead
+    back to a function that is being interpreted. The result is then provisional, or unknown.
     """
 
     def call_sites(self, function: LinkedFunction, /) -> tuple[CallSite, ...]:
-        """Return the calls in a function; none are known while it is being interpreted."""
+        """Return the call sites of a function, or nothing while it is being interpreted."""
 
     def final_environment(self, function: LinkedFunction, /) -> Environment | None:
-        """Return the bindings at the end of a function's code, or those so far while it is interpreted."""
+        """Return the bindings at the end of a function, or the current ones while it is being interpreted."""
 
     def exit_points(self, function: LinkedFunction, /) -> tuple[ExitPoint, ...]:
-        """Return the exits of a function; none are known while it is being interpreted."""
+        """Return the exit points of a function, or nothing while it is being interpreted."""
 
     def return_values(self, function: LinkedFunction, /) -> tuple[Expression, ...]:
-        """Return what a function returns; nothing is known while it is being interpreted."""
+        """Return the return values of a function, or nothing while it is being interpreted."""
 
     def result_partition(self, function: LinkedFunction, /) -> RankPartition:
-        """Return which processes can see a function return something true, and which something false."""
+        """Return the processes for which a function can return a true value, and a false value."""
 
     def partition(self, test: m.Expr, scope: Environment, /) -> RankPartition:
-        """Return which processes can see a test true, and which false."""
+        """Return the processes for which a test can be true, and for which it can be false."""
 
     def control_role(self, called: m.Expr, scope: Environment, /) -> str:
-        """Return what a call of this does to control flow or locks.
+        """Return the effect of a call of `called` on control flow or locks.
 
-        One of `exit`, `suppressor`, `acquire`, `release`; empty for anything else.
+        One of `exit`, `suppressor`, `acquire`, or `release`; an empty string for any other call.
         """
 
     def returning_processes(self, call: m.Call, scope: Environment, /) -> ProcessSet:

@@ -1,4 +1,4 @@
-"""What library names mean: data, one TOML file a framework, extensible by users in the same format."""
+"""Library models: the meaning of library names, as one TOML file per framework. Users can add their own."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ __all__ = [
 ]
 
 HELPERS: Final = "fsrace_lint.safe"
-"""The module with the helpers."""
+"""The module with the safe helpers."""
 
 
 class Catalog:
-    """All entries, found by kind and name; of two entries of a kind for one name the later holds."""
+    """All library models, by kind and name. Later entries replace earlier ones of the same kind and name."""
 
     def __init__(self, found: Iterable[tuple[str, CatalogEntry]]) -> None:
-        """Index entries, given as pairs of kind and entry."""
+        """Index entries, which are passed as pairs of kind and entry."""
         self._tables: dict[str, dict[str, CatalogEntry]] = {kind: {} for kind in KINDS}
         for kind, entry in found:
             for name in entry.names:
@@ -52,22 +52,22 @@ class Catalog:
         self._any: dict[tuple[tuple[str, ...], str], bool] = {}
         self._in_process = tuple(f"{name}." for name in self._tables["in-process"])
         self.libraries = frozenset(name.partition(".")[0] for name in self._listed if "." in name)
-        """The topmost packages of what has an entry."""
+        """The top-level packages of all names that have an entry."""
 
     def names(self, kind: str) -> Iterable[str]:
-        """Give the names that have an entry of a kind."""
+        """Return the names that have an entry of a kind."""
         return self._tables[kind]
 
     def find(self, kind: str, name: str | None) -> Any:  # the type follows from the kind
-        """Look a qualified name up.
+        """Find the entry of a qualified name.
 
         Args:
-            kind: One of KINDS.
-            name: A qualified name, or None where it is not known.
+            kind: One of `KINDS`.
+            name: A qualified name, or None if it is unknown.
 
         Returns:
-            The entry of that very name, else the one for its last part, else None.
-            Locks and barriers of threads are none.
+            The entry of the exact name, else the entry of `*.` and its last component, else None. The
+            fallback does not apply to locks and barriers of in-process modules, such as `threading`.
         """
         if name is None:
             return None
@@ -80,15 +80,15 @@ class Catalog:
         return table.get("*." + name.rpartition(".")[2])
 
     def exact(self, kind: str, name: str) -> Any:  # the type follows from the kind
-        """Look a qualified name up without falling back to its last part."""
+        """Return the entry of the exact name, or None."""
         return self._tables[kind].get(name)
 
     def is_listed(self, name: str) -> bool:
-        """Tell whether there is an entry of any kind for this very name."""
+        """Return whether the exact name has an entry of any kind."""
         return name in self._listed
 
     def is_any(self, kinds: tuple[str, ...], name: str | None) -> bool:
-        """Tell whether a name has an entry of one of the kinds."""
+        """Return whether a name has an entry of one of some kinds."""
         if name is None:
             return False
         key = kinds, name
@@ -97,13 +97,13 @@ class Catalog:
         return self._any[key]
 
     def is_in_process(self, name: str) -> bool:
-        """Tell whether a name belongs to a module for the threads or tasks of one process."""
+        """Return whether a name belongs to a module for threads or tasks of one process."""
         return name.startswith(self._in_process)
 
 
 def files() -> dict[str, str]:
-    """Give the catalog's own files: their text by framework, in the order of their names."""
-    import importlib.resources  # noqa: PLC0415  # not needed where the entries are remembered
+    """Return the text of the TOML files of this package, by framework, sorted by name."""
+    import importlib.resources  # noqa: PLC0415  # not needed if the entries are cached
 
     found = importlib.resources.files(__package__).iterdir()
     return {
@@ -114,10 +114,7 @@ def files() -> dict[str, str]:
 
 
 def load() -> Catalog:
-    """Read the catalog that is part of the package.
-
-    Returns:
-        The catalog, built once a process.
+    """Load the library models of this package, once per process.
 
     Raises:
         CatalogError: An entry is malformed.
@@ -127,22 +124,23 @@ def load() -> Catalog:
 
 @functools.cache
 def own_catalog(kept: bytes) -> Catalog:
-    """Return the catalog that comes with the program, from its packed form or from its files."""
+    """Load the library models of this package, from their packed form or from their files."""
     return Catalog(own_rows(kept))
 
 
 @functools.cache
 def extended(tables: str, origin: str, helpers: str | None = None, kept: bytes = b"") -> Catalog:
-    """Read the catalog together with a user's entries, which hold where ours say something else.
+    """Load the library models of this package together with the user's, which take precedence.
 
     Args:
-        tables: The user's tables as JSON, in the format of our files; may be empty.
-        origin: The file and the table they stand in, for errors, and the source of entries without one.
-        helpers: The module that is the user's copy of the helpers.
-        kept: What `packed` gave; our own files are read where it is empty or damaged.
+        tables: The user's tables as JSON, in the format of the TOML files; may be empty.
+        origin: The file and table that contain them, for error messages. It is also the source of entries
+            without one.
+        helpers: The module with the user's copy of the safe helpers.
+        kept: The result of `packed`. If it is empty or damaged, the TOML files are read.
 
     Returns:
-        The catalog, built once a process for the same entries.
+        The models, loaded once per process for the same arguments.
 
     Raises:
         CatalogError: An entry is malformed.
@@ -154,7 +152,7 @@ def extended(tables: str, origin: str, helpers: str | None = None, kept: bytes =
 
 
 def validate(tables: str, origin: str) -> None:
-    """Make sure of a user's entries, given as for `extended`.
+    """Check the user's library models, passed as for `extended`.
 
     Raises:
         CatalogError: An entry is malformed.
@@ -166,13 +164,13 @@ def validate(tables: str, origin: str) -> None:
 def _users(tables: str, origin: str) -> tuple[tuple[str, CatalogEntry], ...]:
     if not tables:
         return ()
-    from fsrace_lint.catalog.reading import read  # noqa: PLC0415  # few users have entries
+    from fsrace_lint.catalog.reading import read  # noqa: PLC0415  # few users have their own models
 
     return tuple(read(msgspec.json.decode(tables), origin, default_source=origin))
 
 
 def _copied(helpers: str, kept: bytes) -> Iterator[tuple[str, CatalogEntry]]:
-    """Give what is known of the helpers for a copy of them under another name."""
+    """Yield the models of the safe helpers, renamed for a copy of their module."""
     for kind, entry in own_rows(kept):
         names = tuple(name for name in entry.names if name.startswith(f"{HELPERS}."))
         if names:
@@ -182,7 +180,7 @@ def _copied(helpers: str, kept: bytes) -> Iterator[tuple[str, CatalogEntry]]:
 
 @functools.cache
 def own_rows(kept: bytes) -> tuple[tuple[str, CatalogEntry], ...]:
-    """Return the entries of that catalog, each with its kind."""
+    """Return the entries of this package, each with its kind."""
     try:
         return tuple(_unpacked(kept))
     except (msgspec.DecodeError, ValueError, KeyError):
@@ -191,7 +189,7 @@ def own_rows(kept: bytes) -> tuple[tuple[str, CatalogEntry], ...]:
 
 
 def packed() -> bytes:
-    """Give our own entries in a form that is read much faster than the files."""
+    """Return the entries of this package in a form that loads much faster than the files."""
     tables: dict[str, list[CatalogEntry]] = {}
     for kind, entry in own_rows(b""):
         tables.setdefault(kind, []).append(entry)
@@ -199,12 +197,12 @@ def packed() -> bytes:
 
 
 def _unpacked(kept: bytes) -> Iterator[tuple[str, CatalogEntry]]:
-    """Read what `packed` gave: kind by kind, and within a kind in the order of the files.
+    """Yield the entries that `packed` encoded, by kind, and within a kind in the order of the files.
 
     Raises:
-        msgspec.DecodeError: It is empty or damaged.
-        ValueError: The same.
-        KeyError: There is no such kind.
+        msgspec.DecodeError: The data is empty or damaged.
+        ValueError: The data is damaged.
+        KeyError: The data has an unknown kind.
     """
     for kind, rows in msgspec.msgpack.Decoder(dict[str, msgspec.Raw]).decode(kept).items():
         for entry in msgspec.msgpack.Decoder(list[KINDS[kind]]).decode(rows):  # type: ignore[valid-type]
@@ -212,11 +210,11 @@ def _unpacked(kept: bytes) -> Iterator[tuple[str, CatalogEntry]]:
 
 
 def parse(text: str, origin: str) -> Iterator[tuple[str, CatalogEntry]]:
-    """Read one catalog file.
+    """Parse one TOML file of library models.
 
     Args:
         text: The TOML document.
-        origin: The file's name, for errors.
+        origin: The name of the file, for error messages.
 
     Yields:
         Pairs of kind and entry.

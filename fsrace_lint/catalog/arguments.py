@@ -1,4 +1,4 @@
-"""How entries of the catalog name the arguments of calls."""
+"""How library models name the arguments of calls."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ import msgspec
 
 
 class ArgumentName(msgspec.Struct, frozen=True):
-    """Which argument of a call: a position, a keyword, or `self`, the object of a method."""
+    """An argument of a call: a position, a keyword, or `self`, the object of a method."""
 
     position: int | None = None
     keyword: str | None = None
     default: str = ""
-    """What holds where it is not given: `true` for a flag, the letters of an open mode, a number."""
+    """The value if the call omits the argument: `true` for a flag, an open mode, a number, or a path."""
 
     @property
     def is_self(self) -> bool:
-        """Whether it is the object whose method is called."""
+        """Whether the argument is the object whose method is called."""
         return self.keyword == "self"
 
 
 @functools.cache
 def argument(text: str) -> ArgumentName:
-    """Parse `position:keyword`, `position`, `:keyword` or `self`, for a flag perhaps with `=true` behind it.
+    """Parse `position:keyword`, `position`, `:keyword`, or `self`, with an optional `=default` suffix.
 
     Args:
-        text: What the catalog says.
+        text: The text in the library model.
 
     Returns:
         The argument.
 
     Raises:
-        ValueError: It is none of these.
+        ValueError: The text has another form.
     """
     body, _, default = text.partition("=")
     if body == "self":
@@ -46,6 +46,6 @@ def argument(text: str) -> ArgumentName:
 
 
 @functools.cache
-def flags(text: bool | str) -> tuple[ArgumentName, ...]:  # noqa: FBT001  # as the catalog writes it
-    """Parse the flags of an entry; none where it is so, or not so, by its nature."""
+def flags(text: bool | str) -> tuple[ArgumentName, ...]:  # noqa: FBT001  # the type in TOML
+    """Parse the flags of an entry; empty if the property is a constant boolean."""
     return tuple(argument(word) for word in text.split()) if isinstance(text, str) else ()

@@ -1,14 +1,13 @@
-"""What a catalog entry of each kind says.
+"""The kinds of library models, and their keys.
 
-A name is either a qualified one (`os.makedirs`, `pathlib.Path.mkdir`) or
-`*.last`, which means any callable or attribute of that last name whose owner
-could not be determined, or is not known to the catalog.
+A name is either a qualified name (`os.makedirs`, `pathlib.Path.mkdir`) or
+`*.last`. `*.last` matches any callable or attribute with this last name whose
+owner is unknown or is not in the library models.
 
-An argument of a call is written `position:keyword`, where either part may be
-missing, or `self` for the object whose method is called: `1:path`, `0`,
-`:exist_ok`. Flags are several of these with blanks between them, or `true` for
-a call that is so by its nature; `:keep=true` is a flag that is on where the
-call does not give it.
+An argument of a call is written `position:keyword`, and either part can be
+missing: `1:path`, `0`, `:exist_ok`. `self` is the object whose method is called.
+Flags are multiple arguments separated by spaces, or `true` for a call that
+always has the property. `:keep=true` is a flag that is on if the call omits it.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ import msgspec
 from fsrace_lint.config.settings import SettingsError
 
 First: TypeAlias = Literal["global", "local", "group", "filesystem"]
-"""Of what a process is the first: the job, its node, its process group, all that share a filesystem."""
+"""Where a process is rank 0: in the job, its node, its process group, or all that share a filesystem."""
 
 RankScope: TypeAlias = Literal["global", "local", "group", "filesystem", "node", "worker"]
-"""What a number counts: besides the above, the nodes of a job, and the workers of one process."""
+"""What a rank counts: also the nodes of a job, and the workers of one process."""
 
 Op: TypeAlias = Literal[
     "probe",
@@ -43,22 +42,22 @@ Op: TypeAlias = Literal[
 ]
 
 Origin: TypeAlias = Literal["own", "pid", "clock", "chance", "creation", "address"]
-"""Why a value differs from process to process."""
+"""Why a value differs between processes."""
 
 
 class CatalogError(SettingsError):
-    """An entry that cannot be read; the message names the file, the kind and the key."""
+    """An invalid entry; the message names the file, the kind, and the key."""
 
 
 class CatalogEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="kebab"):
-    """What all entries have: the names it is about, where that was read, and what else is worth knowing."""
+    """The keys of all entries: the names, the source, and a note."""
 
     names: tuple[str, ...]
-    """What it is about: qualified names, or `*.name`."""
+    """The names that the entry describes: qualified names, or `*.name`."""
     source: str = ""
-    """Where that was read: a documentation page, or a repository and a file in it."""
+    """The documentation page, or the repository and file, that the entry is based on."""
     note: str = ""
-    """What else is worth knowing."""
+    """Additional information."""
 
     ARGUMENTS: ClassVar[tuple[str, ...]] = ()
     FLAGS: ClassVar[tuple[str, ...]] = ()
@@ -68,54 +67,55 @@ class Effect(CatalogEntry, frozen=True, kw_only=True):
     """A call that touches the filesystem."""
 
     op: Op
-    """What it does.
+    """The operation.
 
-    `probe` tests the path, `list` and `read` use it, `poll` waits for it, `name` makes
-    up a free name in that folder and creates nothing, the others change it.
+    `probe` checks the path, `list` and `read` use it, and `poll` waits for it. `name` returns an
+    unused name in that directory and creates nothing. The other operations change the path.
     """
     path: str
-    """The argument with the path it tests, makes, changes or removes.
+    """The argument with the path that the call checks, creates, changes, or deletes.
 
-    Behind `=` stands the path it is where that argument is not given: `0:root=data`.
+    The default path follows after `=`: `0:root=data`.
     """
     target: str = ""
-    """The argument with the path that a rename makes."""
+    """The argument with the new path of a rename."""
     mode: str = ""
-    """The argument with an open mode, as `1:mode` or `1:mode=w` where that is the default.
+    """The argument with an open mode: `1:mode`, or `1:mode=w` if `w` is the default.
 
-    Without `w`, `a`, `x`, `+`, and for databases `c` or `n`, nothing is written; with `r` it is read.
+    The call writes if the mode contains `w`, `a`, `x`, or `+`, or for databases `c` or `n`. It reads if
+    the mode contains `r`.
     """
     flags: str = ""
-    """The argument with flags of `os.open`."""
+    """The argument with the flags of `os.open`."""
     tolerant: bool | str = False
-    """The flags of which any makes the call accept what another process did."""
+    """Flags that make the call accept the result of another process (any one is enough)."""
     exclusive: bool | str = False
-    """The flags of which any makes the call fail where the path is there."""
+    """Flags that make the call fail if the path exists (any one is enough)."""
     atomic: bool | str = False
-    """The flags of which any makes the result appear whole or not at all."""
+    """Flags that make the result appear atomically (any one is enough)."""
     tree: bool = False
-    """Whether it takes a directory with all that is in it: the copy of a tree, or its removal."""
+    """Whether it copies or deletes a directory with its whole content."""
     condition: str = ""
-    """The argument that says whether this process does it at all, as `:is_main_process=true`.
+    """The argument that decides whether this process does it at all: `:is_main_process=true`.
 
-    Without `=true`, nobody does it where the argument is not given.
+    Without `=true`, no process does it if the call omits the argument.
     """
     guard: First | None = None
-    """Of what only the first process touches the path, whoever calls."""
+    """The scope of which only rank 0 accesses the path, even if all ranks call it."""
     globally: bool | str = False
-    """The flags of which any makes that the first process of all, as `4:global_master`."""
+    """Flags that change that scope to the whole job: `4:global_master` (any one is enough)."""
     synchronized: bool | str = False
-    """The flags of which any lets several processes call it at once: it locks, or renames when done."""
+    """Flags that make concurrent calls safe: it locks, or renames at the end (any one is enough)."""
     skips: bool | str = False
-    """The flags of which any makes the call do nothing where the result is there."""
+    """Flags that make the call do nothing if the result exists (any one is enough)."""
     single_file: bool = False
-    """Whether it writes one file, at the path it is given: a fix may hand it another one, and rename that."""
+    """Whether it writes one file, at the path it gets. A fix can pass another path and rename that."""
     suffix: str = ""
-    """What it adds to a path that does not end in it, as `.npy`."""
+    """What it appends to a path that does not end with it: `.npy`."""
     url: str = ""
-    """The argument with the address, where it downloads one to one file: a fix may call a helper instead."""
+    """The argument with the URL, if it downloads one URL to one file. A fix can call a helper instead."""
     progress: str = ""
-    """The argument that only says how the progress of a download is shown."""
+    """The argument that only controls how the progress of a download is shown."""
 
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("path", "target", "mode", "flags", "url", "progress")
     FLAGS: ClassVar[tuple[str, ...]] = (
@@ -130,126 +130,126 @@ class Effect(CatalogEntry, frozen=True, kw_only=True):
 
 
 class RankEntry(CatalogEntry, frozen=True, kw_only=True):
-    """A call or attribute whose value is the number of this process, its node or its worker."""
+    """A call or attribute whose value is the rank of this process, or the number of its node or worker."""
 
     scope: RankScope
-    """What the number counts."""
+    """What the rank counts."""
     needs_group: bool = False
     """Whether it is 0 on every process until the process group exists."""
 
 
 class Guard(CatalogEntry, frozen=True, kw_only=True):
-    """A call or attribute that is true for the first process of `scope` alone."""
+    """A rank check: a call or attribute that is true only on rank 0 of `scope`."""
 
     scope: First
-    """Of what it is the first."""
+    """The group of which the process is rank 0."""
     is_property: bool = False
-    """Whether only the attribute is: a method of that name means something else."""
+    """Whether only the attribute is a rank check; a method of that name means something else."""
     needs_group: bool = False
     """Whether it is true on every process until the process group exists."""
     of: tuple[str, ...] = ()
-    """The usual names of the object, where it is known by its last name alone."""
+    """The usual names of the object, for a name of the form `*.last`."""
 
 
 class World(CatalogEntry, frozen=True, kw_only=True):
-    """A fact about the whole job, equal on all processes: its size, or whether it was set up."""
+    """A fact about the job, equal on all processes: the world size, or whether it is initialized."""
 
     kind: Literal["size", "initialized", "runtime"]
-    """Which of them; a `runtime` is set up by one process, which hands its work to others."""
+    """Which fact. A `runtime` is initialized by one process, which sends work to other processes."""
 
 
 class Variable(CatalogEntry, frozen=True, kw_only=True):
-    """A usual name of a variable, parameter or attribute, believed where its value is not known."""
+    """A usual name of a variable, parameter, or attribute, used if its value is unknown."""
 
     means: Literal["rank", "guard", "size", "initialized", "data", "trainer"]
-    """What it usually holds.
+    """The usual value.
 
-    `data` is what is dealt out to the processes, a batch or the name of a sample; a `trainer` works in all
-    of them and decides by itself who writes.
+    `data` is distributed over the processes, such as a batch or the name of a sample. A `trainer` runs in
+    all processes and decides itself which process writes.
     """
     scope: RankScope = "global"
-    """What a rank counts, or of what the process is the first where a guard is true."""
+    """What a rank counts, or the group of which the process is rank 0 if a guard is true."""
 
 
 class EnvironmentEntry(CatalogEntry, frozen=True, kw_only=True):
-    """An environment variable that a launcher sets, or the machine."""
+    """An environment variable that a launcher or the machine sets."""
 
     means: Literal["rank", "size", "host"]
-    """What it holds: the number of this process, how many there are, or the name of the machine."""
+    """The value: the rank of this process, the world size, or the host name."""
     scope: RankScope = "global"
-    """What the number counts."""
+    """What the rank counts."""
 
 
 class Decorator(CatalogEntry, frozen=True, kw_only=True):
-    """A decorator whose function runs on the first process of `scope` alone."""
+    """A decorator whose function runs only on rank 0 of `scope`."""
 
     scope: First
-    """Of what the process is the first."""
+    """The group of which the process is rank 0."""
     barrier: bool = False
-    """Whether the others wait for it."""
+    """Whether the other ranks wait for it."""
     mutes: bool = False
-    """Whether the library's own barriers and collectives return at once in the function."""
+    """Whether the barriers and collectives of the library return immediately in the function."""
 
 
 class RunOnce(CatalogEntry, frozen=True, kw_only=True):
-    """A helper that runs the function it is given on the first process of `scope` alone."""
+    """A helper that runs the function passed to it only on rank 0 of `scope`."""
 
     scope: First
-    """Of what the process is the first."""
+    """The group of which the process is rank 0."""
     barrier: bool = False
-    """Whether the others wait for it."""
+    """Whether the other ranks wait for it."""
     mutes: bool = False
-    """Whether the library's own barriers and collectives return at once in the function."""
+    """Whether the barriers and collectives of the library return immediately in the function."""
 
 
 class Hook(CatalogEntry, frozen=True, kw_only=True):
-    """A method that a framework calls on objects of a class derived from its own: `Class.method`."""
+    """A method that a framework calls on objects of a subclass of its own class: `Class.method`."""
 
     runs: Literal["every", "worker", "global", "local", "group"]
-    """Who calls it: every process, every worker of every process, or the first one of a scope."""
+    """Which processes call it: every process, every worker of every process, or rank 0 of a scope."""
 
 
 class Callback(CatalogEntry, frozen=True, kw_only=True):
-    """A call that keeps the function it is given, which another method of the same object runs later."""
+    """A call that stores the function passed to it, which another method of the same object runs later."""
 
     runs_in: str
-    """The name of that method: who calls it in the same function runs what was given."""
+    """The name of that method. A call of it in the same function runs the stored function."""
 
 
 class FirstContext(CatalogEntry, frozen=True, kw_only=True):
-    """A context in which the first process of `scope` runs the body before all others run it too."""
+    """A context manager in which rank 0 of `scope` runs the body before all other ranks run it."""
 
     scope: First
-    """Of what the process is the first."""
+    """The group of which the process is rank 0."""
     waits: Literal["barrier", "file"] = "barrier"
-    """What the others wait in: a barrier, or a loop that polls for a file which the first one makes."""
+    """How the other ranks wait: in a barrier, or in a loop that polls for a file that rank 0 creates."""
     runs_given: bool = False
-    """Whether it is no context, but a call that runs the function it is given in that order."""
+    """Whether it is a call that runs a function in this order, instead of a context manager."""
     rank: str = ""
-    """The argument with the rank; a process that passes a negative one neither waits nor is waited for."""
+    """The argument with the rank. A process with a negative rank does not wait, and no rank waits for it."""
 
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("rank",)
 
 
 class LockEntry(CatalogEntry, frozen=True, kw_only=True):
-    """A lock between processes: a context manager, or a call that acquires or releases it."""
+    """A lock between processes: a context manager, or a call that acquires or releases the lock."""
 
     kind: Literal["context", "acquire", "release", "within"]
-    """Which of these; `within` takes a lock and is done with it before it returns."""
+    """Which of these. `within` acquires and releases a lock before it returns."""
     path: str = ""
-    """The argument with the path of the file that is the lock."""
+    """The argument with the path of the lock file."""
     file: str = ""
-    """The argument with the open file that is locked, or with its number."""
+    """The argument with the open file that is locked, or with its file descriptor."""
     marker: bool = False
-    """Whether the lock is held while the file is there; else the file may stay, and is locked itself."""
+    """Whether the lock is held while the file exists. Otherwise, the file itself is locked and can stay."""
     waits: bool = True
-    """Whether it waits for its holder without end, unless the call limits that."""
+    """Whether it waits forever, unless the call limits the wait."""
     timeout: str = ""
-    """The argument that limits the wait, in seconds; None and negative numbers do not."""
+    """The argument that limits the wait, in seconds. None and negative numbers are no limit."""
     blocking: str = ""
-    """The flag that is on where it waits at all."""
+    """The flag that makes it wait at all."""
     flags: str = ""
-    """The argument with flags of the system call."""
+    """The argument with the flags of the system call."""
     trying: tuple[str, ...] = ()
     """The flags with which it does not wait."""
     releasing: tuple[str, ...] = ()
@@ -260,116 +260,119 @@ class LockEntry(CatalogEntry, frozen=True, kw_only=True):
 
 
 class Returns(CatalogEntry, frozen=True, kw_only=True):
-    """A call, or a property, whose result is an object of the class `type`."""
+    """A call or property whose result is an object of the class `type`."""
 
     type: str
     """The qualified name of the class."""
     is_property: bool = False
-    """Whether it is a property, which is read and not called."""
+    """Whether it is a property."""
     item: str = ""
-    """The position of the object in the tuple that is the result; empty where it is the whole result."""
+    """The position of the object in the resulting tuple. Empty if the object is the whole result."""
 
 
 class Collective(CatalogEntry, frozen=True, kw_only=True):
     """A call that every process of a group must make."""
 
     orders: Literal["all", "source", "destination"] = "all"
-    """Who waits: all for all, the receivers for the source, or the destination for the others."""
+    """Which ranks wait: all for all, the receivers for the source, or the destination for the other ranks."""
     when: Literal["always", "model"] = "always"
-    """Whether that is always so, or only where it is given a model to divide among the processes."""
+    """Whether this is always so, or only if a model to divide among the processes is passed."""
 
 
 class CollectiveSaver(CatalogEntry, frozen=True, kw_only=True):
-    """A save or load that every process must call; it decides by itself who writes."""
+    """A save or load that every process must call. The library decides which process writes."""
 
     when: Literal["always", "sharded"] = "always"
-    """Whether that is always so, or only where the model is divided among the processes."""
+    """Whether this is always so, or only if the model is divided among the processes."""
     unless: str = ""
-    """The flags of which any makes it an ordinary call."""
+    """Flags that make it an ordinary call (any one is enough)."""
     certain: bool = True
-    """Whether it shows that there are several processes, or does its work in one as well."""
+    """Whether it shows that there are multiple processes. Otherwise, it also works in a single process."""
     later: bool = False
-    """Whether it returns before the files are there, and something else waits for that."""
+    """Whether it returns before the files are written, and another call waits for them."""
 
     FLAGS: ClassVar[tuple[str, ...]] = ("unless",)
 
 
 class Launch(CatalogEntry, frozen=True, kw_only=True):
-    """A call that shows that several processes run the code around it."""
+    """A call that shows that multiple processes run the surrounding code."""
 
     certain: bool = True
-    """Whether it shows that, or only that several could (a trainer that also runs on one device)."""
+    """Whether it shows this for certain.
+
+    Otherwise, multiple processes are only possible, as with a trainer that also runs on one device.
+    """
     creates_group: bool = False
-    """Whether the process group exists only from then on."""
+    """Whether this call creates the process group."""
     count: str = ""
-    """The argument with the number of processes; where it is given as 1, there is one."""
+    """The argument with the number of processes. A value of 1 means a single process."""
 
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("count",)
 
 
 class Spawn(CatalogEntry, frozen=True, kw_only=True):
-    """A call that starts processes which run the function it is handed."""
+    """A call that starts processes, which run the function passed to it."""
 
     single: bool = False
     """Whether one call starts one process."""
     passes_rank: bool = False
-    """Whether the function gets its number as its first argument."""
+    """Whether the function receives its rank as the first argument."""
     passes_object: bool = False
-    """Whether the function gets an object of the library as its first argument."""
+    """Whether the function receives an object of the library as the first argument."""
     count: str = ""
-    """The argument with the number of processes, as `2:nprocs`, or `2:nprocs=1` where that is the default."""
+    """The argument with the number of processes: `2:nprocs`, or `2:nprocs=1` if the default is 1."""
     each: bool = False
-    """Whether the function gets, call by call, the elements of what is handed over beside it."""
+    """Whether each call of the function receives one element of each of the other arguments."""
     curried: bool = False
-    """Whether what it returns is called with the arguments of the function."""
+    """Whether the returned object is called with the arguments of the function."""
     runner: str = ""
-    """What is called to run what was handed to this one."""
+    """The call that runs the function passed to this one."""
     threads: tuple[str, ...] = ()
-    """With which keywords, as `backend=threading`, the runner starts threads instead of processes."""
+    """The keywords, such as `backend=threading`, that make the runner start threads, not processes."""
 
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("count",)
 
 
 class Private(CatalogEntry, frozen=True, kw_only=True):
-    """A call or attribute whose value differs from process to process, node to node or job to job."""
+    """A call or attribute whose value differs between processes, nodes, or jobs."""
 
     scope: Literal["process", "node", "job"] = "process"
-    """From what to what it differs; between jobs: it is equal on the ranks of each."""
+    """What the value differs between. A value that differs between jobs is equal on all ranks of a job."""
     by: Origin = "own"
-    """Why: it is a process id, what the clock says, chance, newly created, an address, or else its own."""
+    """Why it differs: a process ID, the clock, chance, a new path, an address, or another reason (`own`)."""
     folder: str = ""
-    """The argument with the folder it lies in; where that is not given, it lies on the node's own disk."""
+    """The argument with the parent directory. If the call omits it, the path is on the disk of the node."""
 
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("folder",)
 
 
 class PathWord(CatalogEntry, frozen=True, kw_only=True):
-    """A word in the name of a file or folder that tells what it is for."""
+    """A word in the name of a file or directory that shows its purpose."""
 
     means: Literal["pointer", "record", "description", "checkpoint", "data", "number", "scratch"]
-    """What such a file is.
+    """The purpose.
 
-    A `pointer` is overwritten and read back to find out where to go on, a `record` for
-    what it says of the run, a `description` for what it says of other files; a
-    `checkpoint` is what is gone on from, `data` is neither. A `number` tells one of a
-    series, of which none is overwritten, and `scratch` is soon gone.
+    Three kinds of files are overwritten and read back. A `pointer` says where to continue, a `record`
+    describes the run, and a `description` describes other files. A run continues from a `checkpoint`;
+    `data` is none of these. A `number` identifies one file of a series, whose files are not overwritten.
+    A `scratch` file is soon deleted.
     """
 
 
 class PlainEntry(CatalogEntry, frozen=True, kw_only=True):
-    """An entry of which only the names matter."""
+    """An entry that has only names."""
 
 
 class Response(PlainEntry, frozen=True, kw_only=True):
-    """A call whose result is what a server answered, or what it is read from."""
+    """A call whose result is the response of a server, or the stream to read it from."""
 
 
 class Barrier(PlainEntry, frozen=True, kw_only=True):
-    """A call at which every process waits for all others."""
+    """A call in which every process waits for all other processes."""
 
 
 class InProcess(PlainEntry, frozen=True, kw_only=True):
-    """A module whose locks and barriers hold threads or tasks of one process apart, not processes."""
+    """A module whose locks and barriers coordinate threads or tasks of one process, not processes."""
 
 
 class Program(PlainEntry, frozen=True, kw_only=True):
@@ -377,7 +380,7 @@ class Program(PlainEntry, frozen=True, kw_only=True):
 
 
 class NodeLocalEntry(PlainEntry, frozen=True, kw_only=True):
-    """A place on the node's own disk: a folder (`/tmp`), an environment variable (`$TMPDIR`) or a call."""
+    """A place on the disk of a node: a directory (`/tmp`), an environment variable (`$TMPDIR`), or a call."""
 
 
 class Exit(PlainEntry, frozen=True, kw_only=True):
@@ -385,49 +388,49 @@ class Exit(PlainEntry, frozen=True, kw_only=True):
 
 
 class Random(PlainEntry, frozen=True, kw_only=True):
-    """A call that draws a number which is the same in all processes only where they have set one seed."""
+    """A call that draws a random number, which is equal in all processes only if they use the same seed."""
 
 
 class Seed(PlainEntry, frozen=True, kw_only=True):
-    """A name by which a program sets seeds: of a call, a method, or what it keeps the seed in."""
+    """A name with which a program sets seeds: a call, a method, or the variable that contains the seed."""
 
 
 class SleepEntry(PlainEntry, frozen=True, kw_only=True):
-    """A call that does nothing but let some seconds pass, which are its first argument."""
+    """A call that only waits for the number of seconds in its first argument."""
 
 
 class IteratorEntry(CatalogEntry, frozen=True, kw_only=True):
-    """A call for loops that adds nothing to what it goes over, such as a progress bar."""
+    """A call that a loop iterates over and that yields what it wraps, such as a progress bar."""
 
     yields: Literal["argument", "numbers"]
-    """What a loop gets: the elements of the first argument in their order, or numbers as from `range`."""
+    """What the loop receives: the elements of the first argument in order, or numbers as from `range`."""
 
 
 class Pure(PlainEntry, frozen=True, kw_only=True):
-    """A call whose result depends on its arguments alone: equal on all processes where they are."""
+    """A call whose result depends only on its arguments: equal on all processes if they are."""
 
 
 class Suppressor(PlainEntry, frozen=True, kw_only=True):
-    """A context that handles the exceptions it is given."""
+    """A context manager that handles the exceptions passed to it."""
 
 
 class ObjectStore(PlainEntry, frozen=True, kw_only=True):
-    """A usual name of an object whose methods are named like pathlib's, but that is no path."""
+    """A usual name of an object with methods like those of `pathlib.Path` that is not a path."""
 
 
 class IdiomEntry(CatalogEntry, frozen=True, kw_only=True):
-    """What a module or an object offers to pick a process and to wait for all: how fixes spell it.
+    """The rank check and the barrier that a module or an object offers, as fixes write them.
 
-    Each is written behind the name of the module or object, as in `.get_rank() == 0`.
+    Each is written after the name of the module or object: `.get_rank() == 0`.
     """
 
     first: str = ""
-    """What is true on the first process of the job alone."""
+    """The expression that is true only on rank 0 of the job."""
     barrier: str = ""
-    """The call at which every process waits for all others."""
+    """The call in which every process waits for all other processes."""
     needs_group: bool = False
     """Whether they fail until the process group exists."""
 
 
 class Sink(PlainEntry, frozen=True, kw_only=True):
-    """A thing that is written to without making a file."""
+    """An object that is written to without creating a file."""

@@ -1,4 +1,4 @@
-"""The kinds of catalog entries, by the names of their tables."""
+"""The kinds of library models, by the names of their tables."""
 
 from __future__ import annotations
 

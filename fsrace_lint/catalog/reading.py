@@ -1,4 +1,4 @@
-"""How a catalog entry is read from a TOML table, and what is said of one that is malformed."""
+"""Reading and validation of library models in TOML tables."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _PLACE: Final = re.compile(r"/\S*|\$\w+")
 
 
 def document(text: str, origin: str) -> dict[str, Any]:
-    """Read the text of a catalog.
+    """Parse the text of a TOML file of library models.
 
     Args:
         text: The TOML document.
-        origin: Where it comes from, for errors.
+        origin: The origin of the document, for error messages.
 
     Returns:
-        Its tables.
+        The tables.
 
     Raises:
-        CatalogError: It is malformed.
+        CatalogError: The document is malformed.
     """
     try:
         return tomllib.loads(text)
@@ -47,12 +47,12 @@ def document(text: str, origin: str) -> dict[str, Any]:
 
 
 def read(tables: dict[str, Any], origin: str, default_source: str = "") -> Iterator[tuple[str, CatalogEntry]]:
-    """Read the tables of a catalog.
+    """Read the tables of library models.
 
     Args:
-        tables: Lists of tables, by kind.
-        origin: Where it comes from, for errors.
-        default_source: The source of entries that name none; an error where empty.
+        tables: Arrays of tables, by kind.
+        origin: The origin of the tables, for error messages.
+        default_source: The source of entries without one. If it is empty, a missing source is an error.
 
     Yields:
         Pairs of kind and entry.
@@ -65,36 +65,38 @@ def read(tables: dict[str, Any], origin: str, default_source: str = "") -> Itera
             hint = _meant(kind.replace("_", "-"), KINDS)
             raise CatalogError(f"{origin}: unknown kind [[{kind}]]{hint}")
         if not isinstance(rows, list):
-            raise CatalogError(f"{origin}: `{kind}` must be a list of tables, written [[{kind}]]")
+            raise CatalogError(f"{origin}: `{kind}` must be an array of tables, written [[{kind}]]")
         for number, row in enumerate(rows, 1):
             yield kind, _entry(row, kind, f"{origin}: [[{kind}]] number {number}", default_source)
 
 
 def _meant(word: str, known: Iterable[str]) -> str:
-    """Give the word that was probably meant, else all that there are."""
-    return did_you_mean(word.lower(), known) or f"; there are {', '.join(known)}"
+    """Return a hint with the most similar known word, or with all known words."""
+    return did_you_mean(word.lower(), known) or f"; expected one of {', '.join(f'`{one}`' for one in known)}"
 
 
-def _entry(row: Any, kind: str, place: str, default_source: str) -> CatalogEntry:  # TOML gives anything
+def _entry(row: Any, kind: str, place: str, default_source: str) -> CatalogEntry:  # a TOML value of any type
     entry = _converted(row, KINDS[kind], place)
     if not entry.names:
-        raise CatalogError(f"{place}: `names` must hold names")
+        raise CatalogError(f"{place}: `names` must not be empty")
     forms = (_DOTTED, _LAST, _PLACE) if kind == "node-local" else (_DOTTED, _LAST)
     for name in entry.names:
         if not any(form.fullmatch(name) for form in forms):
-            raise CatalogError(f"{place}: `names`: {name!r} is neither a dotted name nor `*.name`")
+            raise CatalogError(f"{place}: `names`: `{name}` is not a dotted name or `*.name`")
     if isinstance(entry, Returns) and not _DOTTED.fullmatch(entry.type):
-        raise CatalogError(f"{place}: `type`: {entry.type!r} is not a dotted name")
+        raise CatalogError(f"{place}: `type`: `{entry.type}` is not a dotted name")
     if not entry.source.strip():
         if not default_source:
-            raise CatalogError(f"{place}: `source` must say where it was read")
+            raise CatalogError(
+                f"{place}: `source` must name the documentation or code that the entry is based on"
+            )
         entry = msgspec.structs.replace(entry, source=default_source)
     _check_arguments(entry, place)
     return entry
 
 
-def _converted(row: Any, class_: type[CatalogEntry], place: str) -> CatalogEntry:  # TOML gives anything
-    """Check the keys and the types of an entry."""
+def _converted(row: Any, class_: type[CatalogEntry], place: str) -> CatalogEntry:  # a TOML value of any type
+    """Check the keys and types of an entry, and convert it."""
     fields = _fields(class_)
     if not isinstance(row, dict):
         raise CatalogError(f"{place} must be a table")
@@ -107,7 +109,7 @@ def _converted(row: Any, class_: type[CatalogEntry], place: str) -> CatalogEntry
         values = listed(field.type)
         if key in row and values and row[key] not in values:
             hint = _meant(str(row[key]), values)
-            raise CatalogError(f"{place}: `{key}`: unknown value {row[key]!r}{hint}")
+            raise CatalogError(f"{place}: `{key}`: unknown value `{row[key]}`{hint}")
     try:
         return msgspec.convert(row, class_)
     except msgspec.ValidationError as error:
@@ -121,7 +123,7 @@ def _fields(class_: type[CatalogEntry]) -> dict[str, msgspec.structs.FieldInfo]:
 
 
 def listed(type_: Any) -> list[str]:
-    """Give the values of a type that lists them."""
+    """Return the values of a `Literal` type or of the `Literal` types in a union."""
     literals = (part for part in (type_, *get_args(type_)) if get_origin(part) is Literal)
     return [value for literal in literals for value in get_args(literal)]
 
@@ -141,7 +143,7 @@ def _check_arguments(entry: CatalogEntry, place: str) -> None:
             fine = False
         if not fine:
             raise CatalogError(
-                f"{place}: `{key}` must name an argument, as `0:path` or `self`, not {value!r}"
+                f"{place}: `{key}` must be an argument such as `0:path` or `self`, not {value!r}"
             )
 
 

@@ -1,5 +1,5 @@
-"""When and how often queries are computed: memoization, cycles, budgets, dependencies, workers, the store.
+"""Query evaluation: memoization, cycles, depth budgets, dependencies, worker processes, and the store.
 
-Everything here exists for speed or for termination, and none of it changes what is found.
-It knows syntax, and nothing of `program` or `analysis`.
+Everything in this package exists for speed or for termination, and none of it changes the findings.
+It depends on `syntax`, and not on `program` or `analysis`.
 """

@@ -1,4 +1,4 @@
-"""Recursion of queries into themselves: which results depend on queries that are still being computed."""
+"""Cycle detection: which results depend on queries that are still being computed."""
 
 from __future__ import annotations
 
@@ -11,28 +11,25 @@ Result = TypeVar("Result")
 
 
 class CycleDetector:
-    """The queries that are being computed, for all that may lead to each other."""
+    """The stack of queries being computed, shared by all queries that may call each other."""
 
     def __init__(self) -> None:
-        """Start with nothing being computed."""
+        """Initialize an empty stack."""
         self.depth = 0
         self.incomplete = 0
-        """Counts the results that could differ once what is being computed is known."""
+        """The number of results so far that can change once the active queries are finished."""
         self._depends_on = 0
-        """The depths of the queries that the result being computed depends on, a bit for each."""
+        """The depths of the queries that the current result depends on, as a bit set."""
         self._active: list[object] = []
-        """A token for each query that is being computed, by its depth."""
+        """A token for each query that is being computed, by depth."""
 
     def note_cycle(self, depth: int) -> None:
-        """Note that a provisional result was given, which depends on the query asked at a depth."""
+        """Record that the query at a depth returned a provisional result."""
         self.incomplete += 1
         self._depends_on |= 1 << depth
 
     def reuses(self, depends_on: int, latest: object) -> bool:
-        """Tell whether all queries that a result depends on are still being computed, and note that if so.
-
-        They are where the latest of them, which was asked within the others, still is.
-        """
+        """Return whether all queries that a result depends on are still active, and if so record that."""
         depth = depends_on.bit_length() - 1
         if depth >= self.depth or self._active[depth] is not latest:
             return False
@@ -41,10 +38,11 @@ class CycleDetector:
         return True
 
     def compute(self, find: Callable[[], Result]) -> tuple[Result, int, object]:
-        """Compute a result, and tell on which earlier queries it depends; where there are none, it is final.
+        """Compute a result and the active queries that it depends on.
 
         Returns:
-            The result, the depths of these queries, a bit for each, and the token of the latest of them.
+            The result, the depths of these queries as a bit set, and the token of the latest one. The result
+            is final if the bit set is empty.
         """
         depth = self.depth
         outer, self._depends_on = self._depends_on, 0
@@ -61,13 +59,13 @@ class CycleDetector:
 
 
 class CombinedCycles:
-    """Two detectors, where a result may depend on the queries of both."""
+    """Two detectors as one, for results that may depend on the queries of both."""
 
     def __init__(self, one: CycleDetector | CombinedCycles, other: CycleDetector | CombinedCycles) -> None:
-        """Take the detectors."""
+        """Combine two detectors."""
         self._one, self._other = one, other
 
     @property
     def incomplete(self) -> int:
-        """As that of `CycleDetector`, for both of them."""
+        """The sum of `CycleDetector.incomplete` of both detectors."""
         return self._one.incomplete + self._other.incomplete

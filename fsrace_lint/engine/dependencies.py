@@ -1,8 +1,8 @@
-"""On which inputs a result depends, so that it can be kept while these do not change.
+"""The inputs that a result depends on, so that the result can be kept until one of them changes.
 
-The inputs are the files of the project, and what all files are searched for: the names of modules, of
-classes, of bases. They are bits: one for all of a file, one for its interface alone, and some for names,
-each of which stands for many names. A result that is kept brings along what it depends on.
+Inputs are the files of the project, and the names that are searched for in all files: modules, classes, base
+classes, and renamed imports. Inputs are bits: one for the whole of a file, one for its interface alone, and a
+fixed number of bits for names, each shared by many names. A kept result is stored with its inputs.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 Search: TypeAlias = Literal["module", "classes", "bases", "renamed"]
-"""What a name is searched for as, through all files."""
+"""The kind of name that all files are searched for."""
 
 UNSETTLED: Final = 1
-"""Stands for the inputs of what is still being computed."""
+"""A bit that represents the inputs of a result that is still being computed."""
 _NAMES: Final = 4096
-"""How many bits stand for names."""
+"""The number of bits for names."""
 
 
 class Dependencies:
-    """Notes the inputs that are looked at while a result is computed."""
+    """A recorder of the inputs that are read while a result is computed."""
 
     def __init__(self) -> None:
-        """Begin with nothing looked at."""
+        """Initialize with no inputs recorded."""
         self.inputs = 0
-        """What was looked at for what is being computed."""
+        """The inputs read so far for the result being computed."""
         self._files: dict[str, tuple[int, int]] = {}
-        """The bits of each file: of all of it, and of its interface."""
+        """The bits of each file: for the whole file, and for its interface."""
         self.is_recording = False
-        """Whether a result is being computed whose inputs are asked for."""
+        """Whether the current result needs its inputs recorded."""
         self._interface = 0
-        """Whether files are looked at for their interfaces alone."""
+        """Whether files are currently read for their interfaces only."""
         self._tables: list[Callable[[], None]] = []
-        """What forgets the results that were computed on the way."""
+        """Callbacks that clear intermediate results."""
         self._unsettled: list[tuple[dict[Any, int], Any]] = []
-        """Where the inputs stand of results that depend on what is still being computed."""
+        """The tables and keys of results that depend on queries that are still being computed."""
         self._shared: dict[int, int] = {}
-        """What is equal is kept once: there are many more results than sets of inputs."""
+        """One shared object per set of inputs, because many results have equal sets."""
 
     def file(self, relative: str) -> None:
-        """Note that a file is looked at."""
+        """Record that a file is read."""
         bits = self._files.get(relative)
         if bits is None:
             first = 1 << (1 + _NAMES + 2 * len(self._files))
@@ -53,11 +53,11 @@ class Dependencies:
         self.inputs |= bits[self._interface]
 
     def name(self, search: Search, name: str) -> None:
-        """Note that all files are searched for a name, whether any has it or not."""
+        """Record that all files are searched for a name, whether or not any file has it."""
         self.inputs |= bit_of_name(search, name)
 
     def interface_of(self, find: Callable[[], Result]) -> Result:
-        """Compute a result that depends on the interfaces of the files that are looked at for it."""
+        """Compute a result that depends only on the interfaces of the files that are read for it."""
         before, self._interface = self._interface, 1
         try:
             return find()
@@ -65,7 +65,7 @@ class Dependencies:
             self._interface = before
 
     def forget(self) -> None:
-        """Forget what is being computed, which was given up, and what was computed on the way to results."""
+        """Discard the aborted computation, and all intermediate results."""
         self.inputs = 0
         self._unsettled.clear()
         self._shared.clear()
@@ -73,16 +73,21 @@ class Dependencies:
             forget()
 
     def restart(self) -> None:
-        """Forget all that, and whose results they were: other queries are asked from now on."""
+        """Discard all intermediate results and unregister their tables, before other queries replace them."""
         self.forget()
         self._tables.clear()
 
     def forgets(self, forget: Callable[[], None]) -> None:
-        """Take what forgets results that are computed on the way to others."""
+        """Register a callback that clears intermediate results."""
         self._tables.append(forget)
 
     def bits_of_file(self, relative: str, *, interface: bool) -> int:
-        """Give what stands for a file that has changed, in its interface too or only in the rest."""
+        """Return the bits of a changed file.
+
+        Args:
+            relative: The path of the file, relative to the root of the project.
+            interface: Whether the interface changed too.
+        """
         whole, outside = self._files.get(relative, (0, 0))
         return whole | outside if interface else whole
 
@@ -93,14 +98,14 @@ class Dependencies:
         find: Callable[[], Result],
         is_final: Callable[[], bool] | None,
     ) -> Result:
-        """Compute a result, or have it from who keeps it, and note the inputs that it depends on.
+        """Compute or look up a result, and record the inputs that it depends on.
 
         Args:
-            inputs: The inputs of each result, as far as they are known.
+            inputs: The known inputs of each result.
             key: The key of the result.
-            find: Computes it, or knows it.
-            is_final: Tells whether it is independent of what is still being computed; None for a result
-                to which no cycle leads.
+            find: Computes or looks up the result.
+            is_final: Returns whether the result is independent of queries that are still being computed. None
+                for a query that is not part of a cycle.
 
         Returns:
             The result.
@@ -116,7 +121,7 @@ class Dependencies:
             if is_settled:
                 found &= ~UNSETTLED
                 for results, each in self._unsettled[earlier:]:
-                    if each in results:  # it may have been forgotten
+                    if each in results:  # it may have been discarded
                         results[each] = (results[each] | found) & ~UNSETTLED
                 del self._unsettled[earlier:]
             elif is_final is not None:
@@ -130,7 +135,7 @@ class Dependencies:
 
 
 def bit_of_name(search: Search, name: str) -> int:
-    """Give what stands for a name that is searched for."""
+    """Return the bit of a name that is searched for."""
     return 2 << zlib.crc32(f"{search} {name}".encode("utf-8", "surrogatepass")) % _NAMES
 
 
@@ -141,17 +146,17 @@ def recorded(
     keep: int | None = None,
     arguments: int | None = None,
 ) -> Callable[..., Result]:
-    """Note the inputs of the results of a query while somebody asks for them.
+    """Wrap a query so that the inputs of its results are recorded on request.
 
     Args:
-        make: Makes an empty table of results, which gives one for a key.
-        dependencies: Notes the inputs.
-        keep: For how many keys they are noted; for all where None.
-        arguments: How many arguments are the key; all where None.
+        make: Creates an empty table of results, a function from keys to results.
+        dependencies: Records the inputs.
+        keep: The maximum number of keys with recorded inputs, or None for all.
+        arguments: The number of leading arguments that form the key, or None for all.
 
     Returns:
-        Gives the same results. Those whose inputs are not noted are kept apart: of a result that was found
-        there, nobody could say what it depends on.
+        A function with the same results. Results without recorded inputs are kept in a table of their own, so
+        that they are never reused where inputs are needed.
     """
     inputs: dict[Any, int] = {}
     noted = [make()]
@@ -180,16 +185,16 @@ def recorded_in_cycles(
     inputs: dict[Any, int],
     is_final: Callable[..., bool],
 ) -> Callable[..., Result]:
-    """Note the inputs of the results of a query that may lead back to itself.
+    """Wrap a query that may depend on itself so that the inputs of its results are recorded.
 
     Args:
-        ask: Gives a result for a key.
-        dependencies: Notes them.
-        inputs: Where they are noted.
-        is_final: Tells of a key whether its result can be no other one.
+        ask: Returns the result for a key.
+        dependencies: Records the inputs.
+        inputs: The dictionary to record them in.
+        is_final: Returns whether the result for a key is final.
 
     Returns:
-        Gives the same results.
+        A function with the same results.
     """
 
     def ask_and_note(*key: Any) -> Result:

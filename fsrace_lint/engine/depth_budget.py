@@ -13,32 +13,32 @@ Result = TypeVar("Result")
 
 
 class DepthBudget:
-    """How many steps of recursion queries may take from the one that is asked first; they share one."""
+    """The limit on recursion steps, which all queries called from one outermost query share."""
 
     def __init__(self, limit: int, cycles: CycleDetector | CombinedCycles) -> None:
-        """Start with nothing asked.
+        """Initialize an unused budget.
 
         Args:
             limit: The last step that is taken.
-            cycles: Tells whether a result is final.
+            cycles: Detects whether a result is final.
         """
         self.limit = limit
         self.cycles = cycles
         self.used = 0
-        """The last step that was taken for what is being computed; past the limit, some was left out."""
+        """The deepest step of the result being computed. Beyond the limit, steps were skipped."""
         self.provisional = 0
-        """How often something was left out because it was being computed."""
+        """The number of results taken from `visits`, which can be incomplete."""
         self.visits: dict[object, tuple[int, object]] | None = None
-        """What was come by on the way to one result, and how deep; None where nothing is under way."""
+        """The depth and result of each key visited in the outermost computation; None outside of one."""
 
     def exhausted(self, depth: int) -> bool:
-        """Tell whether a step is one too many; the query that is being computed has come as far as this."""
+        """Return whether a step is beyond the limit, and record that the current query reached it."""
         if depth > self.used:
             self.used = depth
         return depth > self.limit
 
     def with_fresh_budget(self, find: Callable[[], Result]) -> Result:
-        """Compute something with all steps left, whatever is under way."""
+        """Compute a result with the full budget, regardless of the steps taken so far."""
         used, self.used = self.used, 0
         visits, self.visits = self.visits, None
         try:

@@ -1,11 +1,11 @@
-"""Queries: methods that are computed on demand, once for each key, also where they lead back to themselves.
+"""Queries: methods that are computed on demand and memoized, even if they depend on themselves.
 
-A method says what follows from its arguments, `query` when and how often that is computed. A class whose
-queries lead to those of others shares with them, by attributes of these names, what bounds them:
+A method computes a result from its arguments; `query` decides when and how often the method runs. Classes
+whose queries call each other share these attributes:
 
 * `cycles`, a `CycleDetector`: the queries that may recurse into each other;
-* `budget`, a `DepthBudget`: the steps that they may take;
-* `dependencies`, a `Dependencies`: the inputs that their results depend on; None where nobody asks for them.
+* `budget`, a `DepthBudget`: the recursion steps that the queries may take;
+* `dependencies`, a `Dependencies`: the inputs of the results, or None to skip recording.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ One = TypeVar("One")
 Itself = TypeVar("Itself")
 
 _ATTEMPTS: Final = 4
-"""After so many computations of a key a result is kept that is not final."""
+"""The number of computations of a key after which a result is kept even if it is not final."""
 _NOTHING: Final = object()
 _SELF_AND_ONE: Final = 2
 
 
 class lazy(Generic[Owner, Result]):  # noqa: N801  # used as a decorator, as `property` is
-    """A property that is computed when it is first read."""
+    """A property that is computed on first access."""
 
     def __init__(self, compute: Callable[[Owner], Result]) -> None:
-        """Take what computes it."""
+        """Initialize the property with the method that computes it."""
         self._compute, self._name = compute, compute.__name__
         self.__doc__ = compute.__doc__
 
@@ -49,23 +49,27 @@ class lazy(Generic[Owner, Result]):  # noqa: N801  # used as a decorator, as `pr
     def __get__(self, owner: Owner, _class: type[Owner] | None = None) -> Result: ...
 
     def __get__(self, owner: Owner | None, _class: type[Owner] | None = None) -> Any:
-        """Compute it, and keep it in the object, where it is found directly from now on."""
+        """Compute the value and store it as an attribute, so that later accesses bypass the descriptor."""
         if owner is None:
             return self
         found = self._compute(owner)
-        setattr(owner, self._name, found)  # not in __dict__: that would slow down all other attributes
+        setattr(owner, self._name, found)  # `__dict__` would slow down all other attributes
         return found
 
 
 class Query(lazy[Owner, "Callable[Key, Result]"], Generic[Owner, Key, Result]):
-    """A memoized method; its results are kept in the object that it is called on."""
+    """A memoized method whose results are stored in the object that it is called on."""
 
     def __init__(
         self,
         compute: Callable[Concatenate[Owner, Key], Result],
         make: Callable[[Any, Callable[..., Result]], Callable[..., Result] | Table[Any, Result]],
     ) -> None:
-        """Take the method, and what makes the table of its results for one object.
+        """Initialize the query.
+
+        Args:
+            compute: The method.
+            make: Creates the table of results for one object.
 
         Raises:
             TypeError: The method has keyword-only parameters.
@@ -84,7 +88,7 @@ class Query(lazy[Owner, "Callable[Key, Result]"], Generic[Owner, Key, Result]):
         super().__init__(ask)
 
     def table(self, owner: Owner) -> Table[Key, Result]:
-        """Give what is known of the results that an object has; only for queries with a provisional one."""
+        """Return the table of results of an object; only for queries with a provisional result."""
         if not hasattr(owner, self._table_name):
             self.__get__(owner)
         return cast("Table[Key, Result]", getattr(owner, self._table_name))
@@ -109,20 +113,21 @@ def query(
     limit: int = 40,
     keep: int | None = None,
 ) -> Any:
-    """Memoize a method; its arguments are the key.
+    """Memoize a method by its positional arguments.
 
     Args:
-        compute: The method. It may not lead back to the same key, unless there is a `provisional` result.
-        provisional: The result for a query that is asked while it is being computed. What was computed
-            with its help is kept only while all that it depends on is being computed: asked by itself, it
-            could be another one.
-        shared: Whether cycles may lead through other queries, by the `cycles` that they share. Without a
-            provisional result, a result is then kept only if it is final.
-        limit: Past so many queries within queries the result is `provisional`, too.
-        keep: How many results are kept; all where None.
+        compute: The method. It must not depend on its own result for the same key, unless there is a
+            `provisional` result.
+        provisional: The result of a query that is called while it is being computed. A result that depends on
+            a provisional one is reused only while the same queries are being computed, because a call from
+            elsewhere can return another result.
+        shared: Whether cycles may lead through other queries that use the same `cycles`. Without a
+            provisional result, only final results are kept.
+        limit: The number of nested queries from which on the result is `provisional`.
+        keep: The maximum number of results to keep, or None for all.
 
     Returns:
-        The query.
+        The query, or a decorator if `compute` is not passed.
     """
     if compute is not None:
         if compute.__code__.co_argcount == _SELF_AND_ONE:
@@ -140,18 +145,19 @@ def query(
 def recursive_query(
     *, beyond: object, once: bool = False
 ) -> Callable[[Callable[Concatenate[Owner, Key], Result]], Query[Owner, Key, Result]]:
-    """Memoize a method whose last parameter is the depth of recursion, within the `budget` of its object.
+    """Memoize a method whose last parameter is the recursion depth, within the `budget` of its object.
 
-    A result is kept for queries with as many steps left, or with so many that all steps fit: it does not
-    depend on how the query was come by.
+    A result is reused where it would be the same: at the same depth, or wherever all its steps fit into the
+    budget.
 
     Args:
-        beyond: The result past the last step; most results are the same, and little is kept of these.
-        once: Whether what was come by on the way to one result is not computed again from as deep or deeper.
-            Asked while it is computed, it is `beyond`: whatever comes of it is found by the one who asked.
+        beyond: The result beyond the last step. Most results equal it, so these are stored compactly.
+        once: Whether, during one outermost computation, a key is computed again only if its result was
+            `beyond` and the depth is smaller. A key that is still being computed yields `beyond`; its outer
+            computation finds the rest.
 
     Returns:
-        The query.
+        A decorator that returns the query.
     """
 
     def of(method: Callable[Concatenate[Owner, Key], Result]) -> Query[Owner, Key, Result]:
@@ -164,7 +170,7 @@ def recursive_query(
 def joint_query(
     compute: Callable[[Owner, One], Mapping[One, Result]],
 ) -> lazy[Owner, JointTable[One, Result]]:
-    """Memoize a method that returns the results of several keys at once, with the one that is asked for."""
+    """Memoize a method that returns the results of multiple keys at once, including the requested one."""
 
     @functools.wraps(compute)
     def table(owner: Owner) -> JointTable[One, Result]:
@@ -177,23 +183,27 @@ class JointTable(Generic[One, Result]):
     """The results of a joint query."""
 
     def __init__(self, find: Callable[[One], Mapping[One, Result]]) -> None:
-        """Start with nothing known; `find` gives the results of a key and of others."""
+        """Create an empty table.
+
+        Args:
+            find: Returns the results of a key and of related keys.
+        """
         self._find = find
         self._known: dict[One, Result] = {}
 
     def __call__(self, key: One) -> Result:
-        """Give the result for a key."""
+        """Return the result for a key."""
         if key not in self._known:
             self._known.update(self._find(key))
         return self._known[key]
 
     def known(self, key: One) -> Result | None:
-        """Give the result for a key if it was found with that of another one, else None."""
+        """Return the result for a key if it is known already, for example from a related key; else None."""
         return self._known.get(key)
 
 
 class _OfOneArgument(dict[Any, Any]):
-    """The results of a query with one argument, half as large as those of others."""
+    """The results of a query with one argument, in half the memory of a general table."""
 
     def __init__(self, find: Callable[[Any], Any]) -> None:
         super().__init__()
@@ -209,7 +219,7 @@ def _of_one_argument(owner: Any, find: Callable[[Any], Result]) -> Callable[[Any
 
 
 def computed_once(function: Callable[Key, Result]) -> Callable[Key, Result]:
-    """Give a function that computes each result of another one once, for as long as it is held."""
+    """Return a memoizing wrapper of a function, which keeps all results."""
     return cast("Callable[Key, Result]", functools.lru_cache(None)(function))
 
 
@@ -232,7 +242,7 @@ def _final(owner: Any, find: Callable[..., Result], keep: int | None) -> Callabl
 
 
 def _of_final(cycles: CycleDetector, find: Callable[..., Result], keep: int | None) -> Callable[..., Result]:
-    """Make a table that keeps results only where no cycle leads to them."""
+    """Create a table that keeps only results that do not depend on a cycle."""
     known: dict[Any, Result] = {}
 
     def ask(*key: Any) -> Result:
@@ -261,13 +271,13 @@ def _budgeted(
 def _of_budget(
     budget: DepthBudget, find: Callable[..., Result], arguments: int, nothing: Result
 ) -> Callable[..., Result]:
-    """Make a table of results that took only so many steps."""
+    """Create a table of results that stay within the depth budget."""
     cycles, limit = budget.cycles, budget.limit
     usual = tuple((steps, nothing) for steps in range(limit + 1))
     whole: dict[Any, tuple[int, Result]] = {}
-    """The results that took no more steps than there were, each with how many."""
+    """The number of steps and the result of each query that stayed within the limit."""
     cut: dict[Any, Result] = {}
-    """Those for which there were too few, by the depth at which they were asked for."""
+    """The results that the limit truncated, by key and depth."""
 
     def ask(question: Any, depth: int = 0) -> Result:
         if depth > budget.used:
@@ -304,7 +314,7 @@ def _of_budget(
 
 
 def _visited(budget: DepthBudget, find: Callable[..., Result], nothing: Result, *key: Any) -> Result:
-    """Compute a result, unless it was come by on the way to the same one from as far or nearer."""
+    """Compute a result, unless the key has one already or was visited at this depth or a smaller one."""
     if budget.visits is None:
         budget.visits = {}
         try:
@@ -324,16 +334,16 @@ def _visited(budget: DepthBudget, find: Callable[..., Result], nothing: Result, 
 
 
 class Table(Generic[Key, Result]):
-    """The results of a query that may lead back to itself; they do not depend on what was asked first.
+    """The results of a query that may depend on itself, independent of the order of the calls.
 
-    A query that is asked while it is being computed gets the provisional result. Two bounds are exceptions:
-    how deep queries may lead, and how often one is computed.
+    A query that is called while it is being computed returns the provisional result. Two limits are
+    exceptions to the independence: the number of nested queries, and the number of computations of one key.
     """
 
     def __init__(
         self, owner: Any, find: Callable[Key, Result], provisional: object, limit: int, *, shared: bool
     ) -> None:
-        """Start with nothing known, as `query` says."""
+        """Create an empty table; see `query` for the arguments."""
         self._find, self._provisional, self._limit = find, cast("Result", provisional), limit
         self._cycles: CycleDetector = owner.cycles if shared else CycleDetector()
         self._known: dict[Any, Result] = {}
@@ -341,14 +351,14 @@ class Table(Generic[Key, Result]):
         """The keys that are being computed, with their depths."""
         self._attempts: dict[Any, int] = {}
         self._meanwhile: dict[Any, tuple[Result, int, object]] = {}
-        """Results that are not final, with what each depends on, as `CycleDetector.compute` tells it."""
+        """Results that are not final, with the dependencies that `CycleDetector.compute` returned."""
         self.not_final: set[Any] = set()
-        """Keys that were computed so often that a result is kept which is not final."""
+        """Keys whose result was kept after `_ATTEMPTS` computations although it is not final."""
         self._dependencies: Dependencies | None = getattr(owner, "dependencies", None)
         self.ask: Callable[..., Result] = self._asked
-        """Gives the result for a key."""
+        """Returns the result for a key."""
         self.inputs: dict[Any, int] = {}
-        """The inputs that each result depends on, if somebody asks for them."""
+        """The inputs that each result depends on, if dependencies are recorded."""
         if self._dependencies is not None:
             self.ask = recorded_in_cycles(self._asked, self._dependencies, self.inputs, self.is_final)
 
@@ -383,36 +393,36 @@ class Table(Generic[Key, Result]):
         return result
 
     def known(self, *key: Key.args, **_: Key.kwargs) -> Result | None:
-        """Give the result for a key if it is known, else None."""
+        """Return the result for a key if it is known, else None."""
         result = self._known.get(key)
         if result is not None and self._dependencies is not None:
             self._dependencies.inputs |= self.inputs.get(key, 0)
         return result
 
     def is_final(self, *key: Any) -> bool:
-        """Tell whether the result for a key is known, and can be no other one."""
+        """Return whether the result for a key is known and final."""
         return key in self._known and key not in self.not_final
 
     def is_active(self, *key: Key.args, **_: Key.kwargs) -> bool:
-        """Tell whether a key is being computed; who asks goes on with what is known so far."""
+        """Return whether a key is being computed, and if so note that the caller depends on a cycle."""
         if key not in self._active:
             return False
         self._cycles.note_cycle(self._active[key])
         return True
 
     def remember(self, results: dict[Any, Result], inputs: dict[Any, int]) -> None:
-        """Take results that are known from elsewhere, to keys whose results are not known here.
+        """Add results from another table, for keys that have no result here.
 
         Args:
-            results: The results by their keys; they are nobody else's from now on.
-            inputs: The inputs that they depend on.
+            results: The results by key. The table takes ownership of the dictionary.
+            inputs: The inputs that the results depend on.
         """
         results.update(self._known)
         self._known = results
         self.inputs.update(inputs)
 
     def independent_of(self, changed: int) -> tuple[dict[Any, Result], dict[Any, int]]:
-        """Give the results that depend on none of some inputs, and the inputs that they depend on."""
+        """Return the results that depend on none of the changed inputs, and their inputs."""
         unwanted = changed | UNSETTLED
         inputs = {
             key: found for key, found in self.inputs.items() if not found & unwanted and key in self._known
@@ -420,5 +430,5 @@ class Table(Generic[Key, Result]):
         return {key: self._known[key] for key in inputs}, inputs
 
     def __len__(self) -> int:
-        """Count the results that are known."""
+        """Return the number of known results."""
         return len(self._known)

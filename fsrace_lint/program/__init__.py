@@ -1,1 +1,1 @@
-"""The linked program: modules, imports, classes and symbols, and the index that says where to look closer."""
+"""The linked program: modules, imports, classes, symbols, and the name index that narrows down searches."""

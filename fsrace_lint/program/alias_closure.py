@@ -1,4 +1,4 @@
-"""By which names what has a name is known too: code binds it to others, returns it, imports it under them."""
+"""The aliases of a name: other names that code assigns it to, returns it under, or imports it as."""
 
 from __future__ import annotations
 
@@ -23,59 +23,63 @@ if TYPE_CHECKING:
 Owner: TypeAlias = "LinkedFunction | LinkedClass | str | None"
 LIBRARY: Final = "library"
 _ANY_OBJECT: Final = "any object"
-"""Who has a name, where code uses it as an attribute of what may be an object of any class."""
+"""The owner of a name that is used as an attribute of an object of an unknown class."""
 _BUILT_IN: Final = frozenset(vars(builtins))
 
 _STEPS: Final = {False: 2, True: 3}
-"""How many steps the resolver takes at least from a further name to what it stands for, and from a call of
-what returns that. A name of what is called costs nothing: it is resolved by itself."""
+"""The minimum number of resolver steps from an alias to what it denotes, and from a call that returns it.
+
+An alias of a called function costs nothing, because it is resolved separately.
+"""
 
 MOST: Final = 5_000
-"""More further names than this, all at so many steps, tell nothing."""
+"""The maximum number of aliases at one step; a larger number carries no information."""
 
 KnownName: TypeAlias = "tuple[str, bool, Owner]"
-"""A name, whether a call of it gives what is looked for, and whose name it is: a variable of a
-function, an attribute of the objects of a class, of a library; None where anybody may have it."""
+"""A name, whether a call of it returns what is searched for, and the owner of the name.
+
+The owner is the function of a variable, the class of an attribute, a library, or None if it is unknown.
+"""
 
 _NONE: Final[dict[KnownName, int]] = {}
-"""The further names of most names: one object."""
+"""The aliases of names without aliases, as one shared object."""
 
 _GivenAlias: TypeAlias = "tuple[m.Alias, LinkedFunction]"
-"""A further name, and the function that gives it."""
+"""An alias, and the function that creates it."""
 
 
 class _ByClass(NamedTuple):
-    """What gives further names to attributes of a name: of any object, of objects of a class, of none."""
+    """The aliases of an attribute name: of unknown objects, of objects of known classes, of bare names."""
 
     of_any: list[_GivenAlias]
     of_classes: dict[LinkedClass, list[_GivenAlias]]
     bare: dict[LinkedFunction, list[_GivenAlias]]
 
     def of(self, home: LinkedClass) -> Iterator[_GivenAlias]:
-        """Give what surely names an attribute of a class, or may: a relative's, or a name in its body."""
+        """Yield the aliases that may refer to an attribute of a class: of related classes, or in its body."""
         for class_, given in self.of_classes.items():
             if are_related(home, class_):
                 yield from given
-        # only the body of its class has a method without its object
+        # only the body of its class can use a method as a bare name
         yield from self.bare.get(home.module.functions[home.facts.parent], ())
 
 
 class AliasClosure:
-    """Finds the further names of what functions, classes and libraries have, each name's once."""
+    """The aliases of functions, classes, and library names, each computed once."""
 
     def __init__(self, table: ModuleTable, tables: NameLookup) -> None:
-        """Prepare for a project: its files, and where its names stand; nothing is looked at yet."""
+        """Initialize with the files of a project and a name lookup, without reading anything."""
         self._table, self._tables = table, tables
 
     def all_reached(self, start: Iterable[KnownName]) -> Iterator[KnownName]:
-        """Give names and the further names of what they denote, as far as the resolver follows them."""
+        """Return names and all their aliases, up to the number of steps that the resolver follows."""
         return (known for _, known in self._by_steps(start))
 
     def reached(self, start: Iterable[KnownName]) -> Iterator[KnownName]:
-        """Give the same up to the steps at which there are so many that they tell nothing any more.
+        """Yield names and their aliases, up to the step at which more than `MOST` are added.
 
-        That is so in trees of many projects: what a `get` of one of them returns, any `get` of the others
-        may give, and few names are left that could not be meant.
+        That happens in trees of many projects: a value that one project's `get` returns could come from any
+        `get`, and hardly any name can be ruled out.
         """
         latest: list[KnownName] = []
         at = 0
@@ -92,7 +96,7 @@ class AliasClosure:
         yield from latest
 
     def _by_steps(self, start: Iterable[KnownName]) -> Iterator[tuple[int, KnownName]]:
-        """Give names and further names, each with the least steps that lead there, in that order."""
+        """Yield names and aliases with the minimum number of steps to each, fewest steps first."""
         waiting: list[list[KnownName]] = [[] for _ in range(DEEPEST + 1)]
         waiting[0].extend(start)
         found: set[KnownName] = set()
@@ -110,14 +114,14 @@ class AliasClosure:
 
     @query
     def of(self, known: KnownName) -> dict[KnownName, int]:
-        """Give the names that code gives to what has a name, each with the least steps to get from it."""
+        """Return the aliases of a name, with the minimum number of steps to each."""
         further: dict[KnownName, int] = {}
         for each, steps in self._further_names(*known):
             further[each] = min(steps, further.get(each, steps))
         return further or _NONE
 
     def _further_names(self, name: str, called: bool, home: Owner) -> Iterator[tuple[KnownName, int]]:  # noqa: FBT001  # parts of one key
-        """Give the names that code gives to what has a name already, and how many steps lead from each."""
+        """Yield the aliases of a name, with the number of steps to each."""
         if home is not _ANY_OBJECT and not isinstance(home, LinkedFunction):
             yield from (((local, called, None), 0) for local in self._table.renamed.get(name, ()))
         if isinstance(home, LinkedClass):
@@ -128,7 +132,7 @@ class AliasClosure:
                 yield bound(alias, reader, called=called), 0 if passed_on else _STEPS[alias.returned]
 
     def _aliases_of(self, name: str, called: bool, home: Owner) -> Iterable[_GivenAlias]:  # noqa: FBT001  # parts of one key
-        """Give what gives a further name to what has a name at home, or to what calls of it give."""
+        """Return the aliases of a name of an owner, or of the results of its calls."""
         if isinstance(home, LinkedFunction):
             return self._by_name(home).get(name, ())
         if isinstance(home, LinkedClass) or home is _ANY_OBJECT:
@@ -141,7 +145,7 @@ class AliasClosure:
 
     @query
     def _by_name(self, home: LinkedFunction) -> dict[str, list[_GivenAlias]]:
-        """Give what gives variables of a function, and those of functions in it, further names."""
+        """Return the aliases that a function and the functions inside it create, by aliased variable."""
         found: dict[str, list[_GivenAlias]] = {}
         for reader in self.inside(home):
             for alias in aliases_in(reader):
@@ -169,11 +173,11 @@ class AliasClosure:
 
     @query
     def inside(self, function: LinkedFunction) -> tuple[LinkedFunction, ...]:
-        """Give a function and those defined in it, lambdas and methods too, in the order of the code."""
+        """Return a function and the functions defined inside it, lambdas and methods too, in source order."""
         return tuple(within(function))
 
     def _means(self, alias: m.Alias, reader: LinkedFunction, home: Owner) -> bool:
-        """Tell whether what a function gives a further name can be what a library has, or anybody."""
+        """Return whether an alias may refer to a name of a library, or of an unknown owner."""
         if home is LIBRARY and (alias.of or alias.name in _BUILT_IN):
             kept = alias.of == UNNAMED and alias.kind != "local" and not alias.returned
             return not alias.of or alias.of in reader.module.imports or kept
@@ -192,7 +196,7 @@ class AliasClosure:
         return known | {class_.facts.name for class_ in module.classes}
 
     def _class_named(self, name: str, reader: LinkedFunction) -> LinkedClass | None:
-        """Give the class of its file that a function means by a name; None where it may be anything else."""
+        """Return the class that a name means in a function, or None if it may mean something else."""
         outside = (
             reader.facts.parent <= 0 and name not in reader.nested and name not in self._own_names(reader)
         )
@@ -201,7 +205,7 @@ class AliasClosure:
 
     @query
     def settled_in(self, module: Module) -> dict[str, LinkedFunction | LinkedClass]:
-        """Give the functions and classes of a file whose names it binds to nothing else."""
+        """Return the functions and classes of a file whose names are bound to nothing else there."""
         functions, classes = module.top_functions, module.top_classes
         others = {
             *bound_in(module.code.facts),
@@ -213,9 +217,9 @@ class AliasClosure:
 
     @query
     def _own_names(self, function: LinkedFunction) -> frozenset[str]:
-        """Give those parameters and variables of a function that it gives further names, or whose attributes.
+        """Return the parameters and local variables of a function that have aliases, or whose attributes do.
 
-        The variables of a module are none: they are for all.
+        Variables of a module are not included, because all functions share them.
         """
         facts = function.facts
         own = set(bound_in(facts)).difference(facts.outer_names) if function.index else set()
@@ -225,15 +229,15 @@ class AliasClosure:
 
 
 def bound(alias: m.Alias, function: LinkedFunction, *, called: bool) -> KnownName:
-    """Give the further name that an alias in a function gives.
+    """Return the name that an alias creates.
 
     Args:
         alias: The alias.
-        function: The function.
-        called: Whether it is of what calls of its name give.
+        function: The function that creates it.
+        called: Whether the alias is of the results of calls of the name.
 
     Returns:
-        The name, and whose it is.
+        The name and its owner.
     """
     returned = alias.returned or (called and not alias.called)
     home: Owner = None
@@ -249,25 +253,25 @@ def bound(alias: m.Alias, function: LinkedFunction, *, called: bool) -> KnownNam
 
 
 def owner_of(function: LinkedFunction) -> Owner:
-    """Tell whose the name of a function is: of a class, or of the function that it stands in."""
+    """Return the owner of the name of a function: its class, or its enclosing function."""
     if function.owner is not None or function.facts.parent <= 0:
         return function.owner
     return function.enclosing
 
 
 def _object_of(function: LinkedFunction) -> str:
-    """Name the parameter by which a method has its object."""
+    """Return the name of the first parameter of a method, such as `self`; empty for other functions."""
     parameters = function.facts.parameters
     return parameters[0].name if function.owner is not None and parameters else ""
 
 
 def are_related(one: LinkedClass, other: LinkedClass | None) -> bool:
-    """Tell whether one of two classes derives from the other, or they are the same."""
+    """Return whether two classes are the same, or one derives from the other."""
     return other is not None and (one in other.ancestors() or other in one.ancestors())
 
 
 def within(function: LinkedFunction) -> Iterator[LinkedFunction]:
-    """Give a function and those defined in it, lambdas and methods too, in the order of the code."""
+    """Yield a function and the functions defined inside it, with lambdas and methods, in source order."""
     yield function
     for inner in function.module.inner[function.index]:
         yield from within(inner)

@@ -1,4 +1,4 @@
-"""Which inputs of results differ between two states of a project."""
+"""The inputs that differ between two states of a project."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
     from fsrace_lint.program.modules import Module
 
 _MOST: Final = 40
-"""Where more files are others, everything is computed anew."""
+"""The maximum number of changed files; beyond it, everything is recomputed."""
 _SEARCHED: Final = ("classes", "bases", "renamed")
 
 
 class Snapshot(Record, frozen=True):
-    """What results of one state of a project depend on."""
+    """The inputs of the results for one state of a project."""
 
     table: ModuleTable
-    """The files; what has not changed is the same object in a later state."""
+    """The files. Unchanged files are the same objects in a later state."""
     links: Mapping[str, str]
-    """The files that links lead to, by the paths of the links."""
+    """The targets of symbolic links, by the paths of the links."""
     controlling: frozenset[str]
-    """The names of calls that may end a process, leave the code, or take or release a lock."""
+    """The names of calls that may end the process, leave the code, or acquire or release a lock."""
 
     def changed_inputs(self, later: Snapshot, dependencies: Dependencies) -> int | None:
-        """Give the inputs that are others in a later state.
+        """Return the inputs that differ in a later state.
 
         Args:
             later: The later state.
-            dependencies: Tells what stands for an input.
+            dependencies: Maps inputs to bits.
 
         Returns:
-            The inputs, or None where anything may be another one.
+            The inputs as bits, or None if any input may differ.
         """
         before = {module.relative: module for module in self.table.modules}
         now = {module.relative: module for module in later.table.modules}
@@ -52,7 +52,7 @@ class Snapshot(Record, frozen=True):
             inputs |= dependencies.bits_of_file(each, interface=interface)
         for each in (*gone, *new):
             inputs |= dependencies.bits_of_file(each, interface=True)
-        for each in (*changed, *new):  # what was found in a file that is gone depends on that file
+        for each in (*changed, *new):  # results from a deleted file depend on that file
             old = before[each].head if each in before else NO_NAMES
             for field in _SEARCHED:
                 for name in differing(field, old, now[each].head):
@@ -66,13 +66,13 @@ class Snapshot(Record, frozen=True):
 
 
 def _calling(names: frozenset[str], table: ModuleTable) -> Iterator[Module]:
-    """Give the files whose code calls what has one of some names."""
+    """Return the files whose code calls one of some names."""
     places = {place for name in names for place in table.heads.having("referenced_names", name)}
     return (table.modules[place] for place in places if table.modules[place].calls(names))
 
 
 def _answered_to(now: Mapping[str, Module], new: Iterable[str], moved: Iterable[Module]) -> Iterator[str]:
-    """Name what files answer to that are new, or that have become part of a package, or are none any more."""
+    """Yield the module names of new files, and of files that joined or left a package."""
     packages = tuple(f"{each.name}." for each in moved if each.is_package)
     inside = (module for module in now.values() if packages and module.name.startswith(packages))
     for module in (*(now[each] for each in new), *inside):

@@ -1,4 +1,4 @@
-"""How the classes of a project are related."""
+"""The relations between the classes of a project."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 Classes = TypeVar("Classes", bound="tuple[LinkedClass, ...]")
 
 _MOST_HEIRS: Final = 500
-"""How many classes may inherit from one, before what they bind says nothing of its objects."""
+"""The number of descendants above which their code says little about an object of the class."""
 
 
 class ClassLinks(Protocol):
-    """Finds what a class derives from, and what derives from it, in one step."""
+    """A finder of the direct bases and the direct subclasses of a class."""
 
     def bases_of(self, class_: LinkedClass, /) -> Iterable[LinkedClass]:
         """Return the bases of a class that are in the project, in the order of the code."""
@@ -29,50 +29,50 @@ class ClassLinks(Protocol):
 
 
 class ClassHierarchy:
-    """Finds the relatives of classes, and remembers them."""
+    """The relatives of classes, memoized."""
 
     def __init__(self, links: ClassLinks, dependencies: Dependencies | None) -> None:
-        """Take what finds the bases and the subclasses of one class."""
+        """Initialize with a finder of direct bases and subclasses."""
         self._links = links
         self.dependencies = dependencies
 
     @query
     def bases(self, class_: LinkedClass) -> tuple[LinkedClass, ...]:
-        """Give those bases of a class that are in the project too."""
+        """Return the bases of a class that are in the project."""
         return self._by_interface(lambda: tuple(self._links.bases_of(class_)))
 
     @query
     def subclasses(self, class_: LinkedClass) -> tuple[LinkedClass, ...]:
-        """Give the classes of the project that have a class among their bases, each as often as it does."""
+        """Return the direct subclasses of a class in the project, as often as each lists it as a base."""
         return self._by_interface(lambda: tuple(self._links.subclasses_of(class_)))
 
     @query
     def ancestors(self, class_: LinkedClass) -> dict[LinkedClass, None]:
-        """Give a class and those it inherits from, nearest first, each once."""
+        """Return a class and its ancestors, nearest first, each once."""
         return _reached(class_, self.bases, 0)
 
     @query
     def descendants(self, class_: LinkedClass) -> dict[LinkedClass, None]:
-        """Give a class and those that inherit from it, each once."""
+        """Return a class and its descendants, each once."""
         return _reached(class_, self.subclasses, -1)
 
     @query
     def relatives(self, class_: LinkedClass) -> tuple[LinkedClass, ...]:
-        """Give a class with its ancestors and its descendants; very many of these are left out."""
-        family = self.descendants(class_)  # with this one
+        """Return a class with its ancestors, and its descendants unless there are very many."""
+        family = self.descendants(class_)  # including this class
         heirs = family if len(family) - 1 <= _MOST_HEIRS else ()
         return tuple(dict.fromkeys((*self.ancestors(class_), *heirs)))
 
     def _by_interface(self, find: Callable[[], Classes]) -> Classes:
-        """Find what depends on the interfaces of files alone."""
+        """Compute a result that depends only on the interfaces of files."""
         return find() if self.dependencies is None else self.dependencies.interface_of(find)
 
     def method(self, class_: LinkedClass, name: str) -> LinkedFunction | None:
-        """Find a method of a class, or of the nearest that it inherits from."""
+        """Return a method of a class or of its nearest ancestor that has it, or None."""
         return self._first(name, self.ancestors(class_))
 
     def inherited(self, class_: LinkedClass, name: str) -> LinkedFunction | None:
-        """Find a method in the nearest class that one inherits from."""
+        """Return a method of the nearest ancestor that has it, or None."""
         return self._first(name, (each for each in self.ancestors(class_) if each is not class_))
 
     def _first(self, name: str, classes: Iterable[LinkedClass]) -> LinkedFunction | None:
@@ -85,7 +85,13 @@ class ClassHierarchy:
 def _reached(
     class_: LinkedClass, lead: Callable[[LinkedClass], Iterable[LinkedClass]], turn: int
 ) -> dict[LinkedClass, None]:
-    """Give a class and all that it leads to; of those that wait, the first or the last has its turn."""
+    """Return a class and all classes reachable from it.
+
+    Args:
+        class_: The class.
+        lead: Returns the neighbors of a class.
+        turn: The index of the next class to visit in the list of waiting ones: 0 or -1.
+    """
     seen: dict[LinkedClass, None] = {}
     waiting = [class_]
     while waiting:

@@ -1,4 +1,4 @@
-"""Items by the names that each of them has."""
+"""Grouping of items by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Item = TypeVar("Item")
 
 
 def where(found: Iterable[tuple[Item, Iterable[str]]]) -> dict[str, tuple[Item, ...]]:
-    """Give the items of each name, in order, from the names of each item."""
+    """Return the items of each name, in order, from the names of each item."""
     by_name: dict[str, list[Item]] = {}
     for item, names in found:
         for name in names:
@@ -19,5 +19,5 @@ def where(found: Iterable[tuple[Item, Iterable[str]]]) -> dict[str, tuple[Item, 
                 by_name[name].append(item)
             else:
                 by_name[name] = [item]
-    # most names have one item, and a list has room for four
+    # most names have one item, and a list allocates space for four
     return {name: tuple(items) for name, items in by_name.items()}

@@ -1,4 +1,4 @@
-"""The files of a project, found by the names that imports use."""
+"""Lookup of the modules of a project by the names that imports use."""
 
 from __future__ import annotations
 
@@ -22,14 +22,18 @@ if TYPE_CHECKING:
 
 
 class ModuleTable:
-    """Finds modules by the names that import statements use.
+    """The modules of a project, found by the names that import statements use.
 
-    A module answers to its name from the project root, to its name from the
-    folder above its topmost package, and, for files of its own folder, to its
-    bare name: that is how scripts import their neighbors. A file in a folder that
-    is put on the path at run time is found by its bare name too, if no module has
-    that name and it lies nearest to the importing file. By its bare name no file in a
-    package is taken for a library that is known, as `pkg/utils/torch.py` is not `torch`.
+    A module is found by multiple names:
+
+    * its name relative to the project root;
+    * its name relative to the directory above its topmost package;
+    * its bare name, from files in the same directory, as scripts import their neighbors;
+    * its bare name, from other files, if no module has that name and it is the nearest such file. This is for
+      directories that are added to the path at run time.
+
+    The name of a known library does not mean a file in a package, unless a script imports it:
+    `pkg/utils/torch.py` is not `torch`.
     """
 
     def __init__(
@@ -40,14 +44,14 @@ class ModuleTable:
         heads: NameIndex | None = None,
         dependencies: Dependencies | None = None,
     ) -> None:
-        """Index the modules of a project, under further relative paths too.
+        """Index the modules of a project.
 
         Args:
             modules: The modules.
-            also: Those that stand under further relative paths.
-            libraries: The topmost packages that are known.
-            heads: The heads of the modules in the same order, if somebody has them already.
-            dependencies: Notes what is looked at, if somebody asks for it.
+            also: Modules by additional relative paths.
+            libraries: The names of known top-level packages.
+            heads: The index of the heads of the modules, in the same order, if it exists already.
+            dependencies: Records the inputs of results, if needed.
         """
         self.dependencies = dependencies
         self.modules = tuple(modules)
@@ -65,7 +69,7 @@ class ModuleTable:
 
     @functools.cached_property
     def renamed(self) -> dict[str, set[str]]:
-        """The names under which imports bind a name, where these are others."""
+        """The different local names that imports bind a name to."""
         found: dict[str, set[str]] = {}
         for module in self.modules:
             for name, local in module.head.renamed:
@@ -73,14 +77,14 @@ class ModuleTable:
         return found
 
     def classes_named(self, name: str) -> tuple[LinkedClass, ...]:
-        """Give the classes of a name that stand in no function and no other class."""
+        """Return the classes of a name that are outside of functions and other classes."""
         if self.dependencies is not None:
             self.dependencies.name("classes", name)
         found = (self._looked_at(module).top_classes.get(name) for module in self._having("classes", name))
         return tuple(class_ for class_ in found if class_ is not None)
 
     def deriving(self, name: str) -> list[Module]:
-        """Give the modules in which a class may have a base that has a name where it is defined."""
+        """Return the modules that may define subclasses of a class name, under any of its imported names."""
         names = self.bound_as(name)
         if self.dependencies is not None:
             for each in names:
@@ -90,7 +94,7 @@ class ModuleTable:
         return self._in_order(found)
 
     def bound_as(self, name: str) -> set[str]:
-        """Give a name, and those under which imports bind what has it."""
+        """Return a name, and the local names that imports bind it to."""
         names, waiting = {name}, [name]
         while waiting:
             new = self.renamed.get(waiting.pop(), set()) - names
@@ -99,7 +103,7 @@ class ModuleTable:
         return names
 
     def naming(self, module: Module) -> list[Module]:
-        """Give the modules that may import a module."""
+        """Return the modules that may import a module."""
         names = {module.name, *(name for name, target in self._linked.items() if target is module)}
         if "" in names:
             return list(self.modules)
@@ -117,7 +121,7 @@ class ModuleTable:
 
     @query
     def find(self, name: str, importer: Module) -> Module | None:
-        """Find the module an absolute import means, or None where it is not of the project."""
+        """Return the module that an absolute import means, or None if it is not in the project."""
         if self.dependencies is not None:
             self.dependencies.name("module", name)
         found = self._find(name, importer)
@@ -140,13 +144,13 @@ class ModuleTable:
         )
 
     def _means_library(self, top: str, importer: Module) -> bool:
-        """Tell whether a file beside another one, in a package, is not what that imports by a bare name."""
+        """Return whether a bare import in a package means a known library, and not a neighboring file."""
         package = importer.name if importer.is_package else importer.name.rpartition(".")[0]
         inside = package in self._by_name and self._by_name[package].is_package
         return top in self._libraries and inside and not importer.facts.is_script
 
     def _beside(self, name: str, importer: Module) -> list[Module]:
-        """Find files that lie in a folder around the importing file, and have no name of a library."""
+        """Return the modules of a bare name that share a directory prefix with the importer."""
         if "." in name or name in sys.stdlib_module_names or name in self._libraries:
             return []
         return [
@@ -158,14 +162,14 @@ class ModuleTable:
         ]
 
     def relative(self, row: m.Import, importer: Module) -> str:
-        """Give the dotted name from the root of the module a relative import means."""
+        """Return the dotted name, relative to the root, of the module that a relative import means."""
         parts = importer.name.split(".") if importer.name else []
         up = row.level - (1 if importer.is_package else 0)
         base = parts[: len(parts) - up] if up else parts
         return ".".join([*base, row.module] if row.module else base)
 
     def exact(self, name: str) -> Module | None:
-        """Find a module by its name from the root."""
+        """Return the module with a name relative to the root, or None."""
         if self.dependencies is not None:
             self.dependencies.name("module", name)
         found = self._by_name.get(name)
@@ -173,13 +177,13 @@ class ModuleTable:
 
 
 class _Places(NamedTuple):
-    """Which of some files answer to a name that is not their own from the root, by their places among all."""
+    """Additional names of files, mapped to their positions in the list of all files."""
 
     by_short_name: dict[str, list[int]]
     by_last_name: dict[str, list[int]]
 
 
-@functools.lru_cache(maxsize=4)  # it is asked for the same files again and again where a process stays
+@functools.lru_cache(maxsize=4)  # the daemon calls it repeatedly for the same files
 def _places(relatives: tuple[str, ...]) -> _Places:
     found = _Places({}, {})
     names = [module_name(relative) for relative in relatives]
@@ -204,6 +208,6 @@ def _from_topmost_package(name: str, packages: set[str], *, is_package: bool) ->
 
 
 def common_folders(one: str, two: str) -> int:
-    """Count the folders that two paths have in common, from the root on."""
+    """Return the number of leading path components that two paths have in common."""
     pairs = zip(one.split("/"), two.split("/"), strict=False)
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -24,10 +24,15 @@ _NONE: Final[Mapping[str, LinkedFunction]] = MappingProxyType({})
 
 
 class Module:
-    """One file of the project; its facts are asked for where something in it is.
+    """A file of the project, whose facts are loaded on demand.
 
-    `path` is as reported, `relative` counts from the project root; `name` is the
-    dotted name counted from the root. `position` counts the files of the project.
+    Attributes:
+        path: The path to report.
+        relative: The path, relative to the root of the project.
+        name: The dotted name, relative to the root.
+        position: The position among the files of the project.
+        family: The relations between the classes of the project, if it is linked.
+        head: The names in the file.
     """
 
     def __init__(
@@ -37,7 +42,7 @@ class Module:
         facts: Callable[[], m.FileFacts],
         head: PackedIndexEntry | ComputedIndexEntry,
     ) -> None:
-        """Name a file, with what gives its facts, and with its head: the names in it."""
+        """Initialize the module with a function that loads its facts, and with its head."""
         self.path = path
         self.relative = relative
         self.name = module_name(relative)
@@ -47,12 +52,12 @@ class Module:
 
     @functools.cached_property
     def facts(self) -> m.FileFacts:
-        """The facts."""
+        """The facts of the file."""
         return self._facts()
 
     @functools.cached_property
     def functions(self) -> tuple[LinkedFunction, ...]:
-        """All functions, the code of the module first."""
+        """All functions; the code of the module is the first."""
         functions = tuple(
             LinkedFunction(self, facts, index, self.classes[facts.owner] if facts.owner >= 0 else None)
             for index, facts in enumerate(self.facts.functions)
@@ -67,7 +72,7 @@ class Module:
 
     @functools.cached_property
     def inner(self) -> tuple[list[LinkedFunction], ...]:
-        """For each function those that its own code defines, lambdas and methods too."""
+        """For each function, the functions that its own code defines, including lambdas and methods."""
         found: tuple[list[LinkedFunction], ...] = tuple([] for _ in self.functions)
         for function in self.functions[1:]:
             found[function.facts.parent].append(function)
@@ -80,19 +85,19 @@ class Module:
 
     @functools.cached_property
     def top_functions(self) -> dict[str, LinkedFunction]:
-        """The functions that stand in no other and in no class, by name."""
+        """The functions outside of functions and classes, by name."""
         found = (f for f in self.functions[1:] if f.facts.owner < 0 and f.facts.parent == 0)
         return {function.facts.name: function for function in found}
 
     @functools.cached_property
     def top_classes(self) -> dict[str, LinkedClass]:
-        """The classes that stand in no function and in no other, by name."""
+        """The classes outside of functions and classes, by name."""
         found = (c for c in self.classes if c.facts.parent == 0 and "." not in c.facts.qualname)
         return {class_.facts.name: class_ for class_ in found}
 
     @functools.cached_property
     def imports(self) -> dict[str, m.Import]:
-        """The imports, by the names that they bind."""
+        """The imports except star imports, by the name that each binds."""
         return {row.local: row for row in self.facts.imports if row.name != "*"}
 
     @functools.cached_property
@@ -102,12 +107,12 @@ class Module:
 
     @functools.cached_property
     def rebound(self) -> frozenset[str]:
-        """The variables of the module that functions declare `global`, to bind them anew."""
+        """The module variables that functions declare `global`."""
         return frozenset(name for function in self.functions[1:] for name in function.facts.outer_names)
 
     @functools.cached_property
     def set_on_classes(self) -> dict[tuple[int, str], set[str]]:
-        """What code binds in the bodies of classes, or sets on them, by where they stand and their name."""
+        """The names that class bodies bind or code sets on classes, by enclosing function and class name."""
         found: dict[tuple[int, str], set[str]] = {}
         for parent in {class_.parent for class_ in self.facts.classes}:
             around = self.facts.functions[parent]
@@ -123,7 +128,7 @@ class Module:
 
     @functools.cached_property
     def class_bodies(self) -> dict[str, tuple[m.Statement, ...]]:
-        """What stands in the classes that its code defines once and outside of branches, by their names."""
+        """The bodies of classes that module code defines once and unconditionally, by class name."""
         found: dict[str, list[tuple[m.Statement, ...]]] = {}
         for statement in self.facts.functions[0].body:
             if isinstance(statement, m.DefineClass):
@@ -132,17 +137,17 @@ class Module:
 
     @functools.cached_property
     def bound(self) -> frozenset[str]:
-        """The names that its code may bind, those of attributes as `x.name`."""
+        """The names that module code may bind; attributes as `x.name`."""
         return frozenset(bound_in(self.facts.functions[0]))
 
     def calls(self, names: AbstractSet[str]) -> bool:
-        """Tell whether any code in it calls what has one of some names."""
+        """Return whether any code in the file calls one of some names."""
         calling = ((function, name) for function in self.facts.functions for name in function.called)
         return any(name in names and function.use(name) & ~m.HANDED for function, name in calling)
 
     @property
     def interface(self) -> tuple[object, ...]:
-        """What is looked at of a file to relate its classes, and to find which of them bind an attribute."""
+        """The part of the facts that determines class relations and which classes bind an attribute."""
         functions = self.facts.functions
         classes = [
             (
@@ -165,29 +170,29 @@ class Module:
 
 
 class ClassRelations(Protocol):
-    """Tells how the classes of a project are related."""
+    """The relations between the classes of a project."""
 
     def bases(self, class_: LinkedClass, /) -> tuple[LinkedClass, ...]:
-        """Give those bases of a class that are in the project too."""
+        """Return the bases of a class that are in the project."""
 
     def ancestors(self, class_: LinkedClass, /) -> Iterable[LinkedClass]:
-        """Give a class and those it inherits from, nearest first, each once."""
+        """Return a class and its ancestors, nearest first, each once."""
 
     def descendants(self, class_: LinkedClass, /) -> Iterable[LinkedClass]:
-        """Give a class and those that inherit from it, each once."""
+        """Return a class and its descendants, each once."""
 
     def relatives(self, class_: LinkedClass, /) -> tuple[LinkedClass, ...]:
-        """Give those whose code an object of a class may run."""
+        """Return the classes whose code an object of a class may run."""
 
     def method(self, class_: LinkedClass, name: str, /) -> LinkedFunction | None:
-        """Find a method of a class, or of the nearest that it inherits from."""
+        """Return a method of a class or of its nearest ancestor that has it, or None."""
 
     def inherited(self, class_: LinkedClass, name: str, /) -> LinkedFunction | None:
-        """Find a method in the nearest class that one inherits from."""
+        """Return a method of the nearest ancestor that has it, or None."""
 
 
 class _Qualified:
-    """Something that a module defines; it is shown by its name, as its fields lead to the whole project."""
+    """A definition in a module. Its `repr` is its name, because its fields lead to the whole project."""
 
     __slots__ = ()
 
@@ -199,12 +204,12 @@ class _Qualified:
 
     @property
     def qualified(self) -> str:
-        """The dotted name from the root."""
+        """The dotted name, relative to the root of the project."""
         return f"{self.module.name}.{self.facts.qualname}"
 
 
 class LinkedFunction(_Qualified, msgspec.Struct, eq=False):
-    """A function of the project: its syntax and where it stands."""
+    """A function of the project: its syntax, and its place in a module."""
 
     module: Module
     facts: m.Function
@@ -214,7 +219,7 @@ class LinkedFunction(_Qualified, msgspec.Struct, eq=False):
 
     @property
     def order(self) -> tuple[int, int]:
-        """What sorts the functions of a project: by file, and as they stand there."""
+        """A sort key: by file, then by source order."""
         return self.module.position, self.index
 
     @property
@@ -224,7 +229,7 @@ class LinkedFunction(_Qualified, msgspec.Struct, eq=False):
 
     @property
     def takes_object(self) -> bool:
-        """Whether a call of it as `object.name(…)` passes the object or the class unseen."""
+        """Whether a call as `object.name(…)` passes the object or the class implicitly."""
         return self.owner is not None and not any(
             isinstance(decorator, m.Name) and decorator.id == "staticmethod"
             for decorator in self.facts.decorators
@@ -232,13 +237,13 @@ class LinkedFunction(_Qualified, msgspec.Struct, eq=False):
 
     @property
     def positional(self) -> list[str]:
-        """The names of those parameters that the positional arguments of a call are for."""
+        """The names of the parameters that receive the positional arguments of a call."""
         names = [p.name for p in self.facts.parameters if p.kind == "positional"]
         return names[1:] if self.takes_object else names
 
     @property
     def parameters(self) -> dict[str, m.Parameter]:
-        """Its parameters by name."""
+        """The parameters by name."""
         return {parameter.name: parameter for parameter in self.facts.parameters}
 
 
@@ -250,32 +255,32 @@ class LinkedClass(_Qualified, msgspec.Struct, eq=False, dict=True):
 
     @functools.cached_property
     def methods(self) -> dict[str, LinkedFunction]:
-        """The functions defined in its body, by name."""
+        """The functions defined in the class body, by name."""
         return {name: self.module.functions[index] for name, index in self.facts.methods}
 
     @property
     def bases(self) -> tuple[LinkedClass, ...]:
-        """Those of its bases that are in the project too."""
+        """The bases that are in the project."""
         return () if self.module.family is None else self.module.family.bases(self)
 
     def ancestors(self) -> Iterable[LinkedClass]:
-        """Give this class and those it inherits from, nearest first, each once."""
+        """Return this class and its ancestors, nearest first, each once."""
         return (self,) if self.module.family is None else self.module.family.ancestors(self)
 
     def descendants(self) -> Iterable[LinkedClass]:
-        """Give this class and those that inherit from it, each once."""
+        """Return this class and its descendants, each once."""
         return (self,) if self.module.family is None else self.module.family.descendants(self)
 
     @property
     def relatives(self) -> tuple[LinkedClass, ...]:
-        """Those whose code an object of this class may run: it, its ancestors and its descendants.
+        """The classes whose code an object of this class may run: this class, ancestors, and descendants.
 
-        Of a class with very many descendants nothing can be said by what each does: they are left out.
+        Descendants are left out if there are very many, because then their code says little about the object.
         """
         return (self,) if self.module.family is None else self.module.family.relatives(self)
 
     def binding(self, name: str) -> Iterable[LinkedFunction]:
-        """Give the methods of its own that bind an attribute of a name."""
+        """Return the methods of this class that bind an attribute."""
         return self._binding.get(name, ())
 
     @functools.cached_property
@@ -284,11 +289,11 @@ class LinkedClass(_Qualified, msgspec.Struct, eq=False, dict=True):
         return where((method, method.facts.attributes) for method in methods)
 
     def may_set(self, name: str) -> bool:
-        """Tell whether its body may bind an attribute of a name, or the code around it may set that."""
+        """Return whether the class body may bind an attribute, or the surrounding code may set it."""
         return name in self.module.set_on_classes.get((self.facts.parent, self.facts.name), ())
 
     def constant(self, name: str) -> m.Constant | None:
-        """Give the constant that its body binds a name to, if nothing around it may bind that too."""
+        """Return the constant that the class body assigns to a name, unless the module may rebind it."""
         constant = self._constants.get(name)
         return None if f"{self.facts.name}.{name}" in self.module.bound else constant
 
@@ -298,7 +303,7 @@ class LinkedClass(_Qualified, msgspec.Struct, eq=False, dict=True):
         return constants_in(body, walrus=self.module.facts.functions[0].has_walrus)
 
     def constant_of_objects(self, method: LinkedFunction, name: str) -> m.Constant | None:
-        """Give the constant that one of the methods that bind an attribute binds it to."""
+        """Return the constant that a method assigns to an attribute of its object, or None."""
         if method not in self._constants_of_objects:
             self._constants_of_objects[method] = constants_in(method.facts.body, walrus=False)
         return self._constants_of_objects[method].get(f"{method.facts.parameters[0].name}.{name}")
@@ -308,36 +313,36 @@ class LinkedClass(_Qualified, msgspec.Struct, eq=False, dict=True):
         return {}
 
     def method(self, name: str) -> LinkedFunction | None:
-        """Find a method here or in the classes this one inherits from."""
+        """Return a method of this class or of its nearest ancestor that has it, or None."""
         family = self.module.family
         return self.methods.get(name) if family is None else family.method(self, name)
 
     def inherited(self, name: str) -> LinkedFunction | None:
-        """Find a method in the classes that this one inherits from."""
+        """Return a method of the nearest ancestor that has it, or None."""
         return None if self.module.family is None else self.module.family.inherited(self, name)
 
     def declares(self, name: str) -> bool:
-        """Tell whether it, or a class that it inherits from, annotates an attribute of a name."""
+        """Return whether this class or an ancestor annotates an attribute."""
         return any(name == each for class_ in self.ancestors() for each, _ in class_.facts.annotated)
 
 
 def link_module(path: str, relative: str, facts: m.FileFacts) -> Module:
-    """Make the functions and classes of one file findable by name.
+    """Create a module from the facts of a file.
 
     Args:
         path: The path to report.
-        relative: The path from the project root, with forward slashes.
-        facts: What was extracted from the file.
+        relative: The path, relative to the root of the project, with forward slashes.
+        facts: The facts of the file.
 
     Returns:
-        The module; its classes are related to others once it is in a project.
+        The module. Its classes are not related to others until it is part of a project.
     """
     return Module(path, relative, lambda: facts, ComputedIndexEntry(facts))
 
 
 @functools.cache
 def module_name(relative: str) -> str:
-    """Turn `pkg/sub/mod.py` into `pkg.sub.mod`, and `pkg/__init__.py` into `pkg`."""
+    """Convert `pkg/sub/mod.py` to `pkg.sub.mod`, and `pkg/__init__.py` to `pkg`."""
     stem = relative.rpartition(".")[0] if relative.endswith((".py", ".pyw")) else relative
     parts = [part for part in stem.split("/") if part not in {"", "."}]
     if parts and parts[-1] == "__init__":

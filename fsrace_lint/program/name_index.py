@@ -1,4 +1,4 @@
-"""The heads of all files of a project, and in which of them a name stands."""
+"""The index of the heads of all files: which files contain a name."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     AnyHead: TypeAlias = NameIndexEntry | ComputedIndexEntry | PackedIndexEntry
 
 Field: TypeAlias = Literal["referenced_names", "aliased", "further", "bases", "imported", "classes"]
-"""A kind of names in a head; what is `further` has a further name, or what a call of it gives has one."""
+"""A kind of name in a head; `further` is `aliased` and the names whose call results have aliases."""
 FIELDS: Final[tuple[Field, ...]] = ("referenced_names", "aliased", "further", "bases", "imported", "classes")
 NO_NAMES: Final[AnyHead] = NameIndexEntry()
-"""What stands for the head of a file that is not there."""
+"""The head of a file that does not exist."""
 _MOST: Final = 40
-"""Where more heads were changed, all are put in order anew."""
+"""The maximum number of changed heads; beyond it, the index is rebuilt."""
 
 
 def _names(head: AnyHead, field: Field) -> Iterable[str]:
@@ -32,14 +32,14 @@ def _names(head: AnyHead, field: Field) -> Iterable[str]:
 
 
 def differing(field: Field | Literal["renamed"], old: AnyHead, new: AnyHead) -> set[str]:
-    """Name what only one of two heads has, or has otherwise than the other one."""
+    """Return the names that differ between two heads of a file."""
     if field == "renamed":
         return {name for name, _ in {*old.renamed} ^ {*new.renamed}}
     return {*_names(old, field)} ^ {*_names(new, field)}
 
 
 class _Ordered:
-    """Heads, with the places of the files that have a name, kind by kind."""
+    """Heads, and an index from names to files for each kind of name that was searched for."""
 
     def __init__(self, heads: Sequence[tuple[str, AnyHead]]) -> None:
         self.heads = heads
@@ -60,28 +60,28 @@ class _Ordered:
 
 
 class _Known(NamedTuple):
-    """How far what is in order holds for a later state of the files."""
+    """The part of an index that is valid for a later state of the files."""
 
     ordered: _Ordered
     changed: list[tuple[int, AnyHead]]
-    """The places of files whose heads are others now, with the heads that are in order."""
+    """The positions of files with changed heads, and the old heads."""
     stand: dict[int, int] | None
-    """Where those files stand now that are in order, by where they stood; None for the same places."""
+    """The new positions of indexed files by old position, or None if the positions are unchanged."""
 
 
 class NameIndex:
-    """Tells which files have a name, by their places among all.
+    """An index of the files that contain a name, as positions in the list of all files.
 
-    Names are put in order when they are asked for. That is kept while few files change: these are looked at
-    one by one.
+    Each kind of name is indexed on the first search for it. While few files change, the index is kept, and
+    the changed files are compared one by one.
     """
 
     def __init__(self, heads: Iterable[tuple[str, AnyHead]], before: NameIndex | None = None) -> None:
-        """Take the heads of the files.
+        """Initialize with the heads of the files.
 
         Args:
-            heads: Each with the path of its file, in the order of the project.
-            before: Those of an earlier state of the files.
+            heads: The path and the head of each file, in the order of the project.
+            before: The index of an earlier state of the files.
         """
         self._heads = tuple(heads)
         known = None if before is None else before.known_of(self._heads)
@@ -89,7 +89,7 @@ class NameIndex:
         self._differences: dict[Field, dict[str, set[int]]] = {}
 
     def known_of(self, heads: Sequence[tuple[str, AnyHead]]) -> _Known | None:
-        """Give what is in order of a later state of the files; None where many are others."""
+        """Return the part of this index that is valid for a later state; None if too many files changed."""
         stood = {path: (place, head) for place, (path, head) in enumerate(self._ordered.heads)}
         kept: dict[int, int] = {}
         changed: list[tuple[int, AnyHead]] = []
@@ -104,18 +104,15 @@ class NameIndex:
         return _Known(self._ordered, changed, None if len(kept) == len(stood) == len(heads) else kept)
 
     def is_ordered(self, field: Field) -> bool:
-        """Tell whether names of a kind have been put in order."""
+        """Return whether a kind of name is indexed."""
         return self._ordered.is_done(field)
 
     def having(self, field: Field, name: str) -> Sequence[int]:
-        """Give the places of the files whose heads have a name, in order.
+        """Return the positions of the files whose heads contain a name, in order.
 
         Args:
-            field: The kind of names.
+            field: The kind of name.
             name: The name.
-
-        Returns:
-            The places.
         """
         places: Sequence[int] = self._ordered.having(field, name)
         if self._stand is not None:
@@ -124,7 +121,7 @@ class NameIndex:
         return places if differing is None else sorted(differing.symmetric_difference(places))
 
     def _differing(self, field: Field) -> dict[str, set[int]]:
-        """Give the places of the files that have a name of a kind now, or had it, and not both."""
+        """Return, by name, the positions of the files where a name of a kind was added or removed."""
         if field not in self._differences:
             found: dict[str, set[int]] = {}
             for place, old in self._changed:
@@ -135,13 +132,13 @@ class NameIndex:
 
     @functools.cached_property
     def denoting(self) -> frozenset[str]:
-        """Names by which functions and classes are known, more than there are."""
+        """A superset of the names of functions and classes."""
         before = self._ordered.denoting
         new = {name for place, _ in self._changed for name in self._heads[place][1].denoting} - before
         return before | new if new else before
 
     def put_in_order(self) -> None:
-        """Put all names in order now, and not when somebody waits for it."""
+        """Index all kinds of names now, before the first search."""
         for field in FIELDS:
             self.having(field, "")
         _ = self.denoting

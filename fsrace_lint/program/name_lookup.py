@@ -1,4 +1,4 @@
-"""Where the names of a project stand: looked up in all files at once, or in the heads of files."""
+"""Lookup of the functions that use a name, in all files at once or in the heads of files."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from fsrace_lint.syntax import model as m
 
 _A_FEW: Final = 12
-"""So many names are looked for by themselves."""
+"""The number of names that are searched for one by one."""
 
 
 class NameLookup:
-    """Finds names in the files of a project, all of which are looked at the first time."""
+    """A lookup of names in the files of a project. The first lookup reads all files."""
 
     def __init__(self, modules: Iterable[Module]) -> None:
-        """Take the files; nothing is looked at yet."""
+        """Initialize with the files, without reading them."""
         self._modules = tuple(modules)
 
     @functools.cached_property
@@ -50,56 +50,56 @@ class NameLookup:
         return found
 
     def readers(self, name: str) -> tuple[LinkedFunction, ...]:
-        """Give the functions whose code reads or binds a name, in the order of the project."""
+        """Return the functions whose code reads or binds a name, in the order of the project."""
         found = (*self._callers.get(name, ()), *self._others.get(name, ()))
         return tuple(sorted(found, key=lambda function: function.order))
 
     def callers(self, name: str) -> tuple[LinkedFunction, ...]:
-        """Give the functions whose code calls what has a name, or hands it on, in the same order."""
+        """Return the functions that call a name or pass it on, in the order of the project."""
         return self._callers.get(name, ())
 
     def callers_of(self, name: str, modules: Container[Module]) -> Sequence[LinkedFunction]:
-        """Give the same as far as they may mean what stands in some files; others may be among them.
+        """Return the callers of a name that may refer to a definition in one of some files.
 
         Args:
             name: The name.
             modules: The files.
 
         Returns:
-            The functions.
+            The functions, possibly with additional ones.
         """
         del modules
         return self.callers(name)
 
     def aliases(self, name: str, called: bool) -> list[tuple[m.Alias, LinkedFunction]]:  # noqa: FBT001  # parts of one key
-        """Give the further names of what has a name, each with the function that gives it.
+        """Return the aliases of a name, each with the function that creates it.
 
-        Those of what calls of the name give may be left out, if they are not `called` for.
+        Unless `called`, aliases of the results of calls may be missing.
         """
         del called
         return self._aliases.get(name, [])
 
     @property
     def denoting(self) -> frozenset[str] | None:
-        """Names by which functions and classes are known, more than there are; None where nobody counted."""
+        """A superset of the names of functions and classes, or None if it was not computed."""
         return None
 
 
 class IndexedLookup(NameLookup):
-    """Finds them by the heads of files: a file without a name is not looked at."""
+    """A lookup of names by the heads of files. Files without the name are not read."""
 
     def __init__(self, modules: Iterable[Module], heads: NameIndex) -> None:
-        """Take the files and their heads; nothing is looked at yet."""
+        """Initialize with the files and their heads, without reading them."""
         super().__init__(modules)
         self._heads = heads
         self._sought = 0
 
     @query
     def _naming(self, name: str) -> tuple[Module, ...]:
-        """Give the files that mention a name.
+        """Return the files that mention a name.
 
-        The first few names are looked for in one file after the other: to put all names of all files in
-        order takes as long as that does for a dozen.
+        The first few names are searched for file by file, because sorting all names of all files takes as
+        long as about a dozen such searches.
         """
         self._sought += 1
         if self._sought > _A_FEW or self._heads.is_ordered("referenced_names"):
@@ -113,19 +113,19 @@ class IndexedLookup(NameLookup):
 
     @query
     def readers(self, name: str) -> tuple[LinkedFunction, ...]:
-        """Give the functions whose code reads or binds a name, in the order of the project."""
+        """Return the functions whose code reads or binds a name, in the order of the project."""
         functions = (f for module in self._naming(name) for f in module.functions)
         return tuple(function for function in functions if name in function.facts.referenced_names)
 
     def callers(self, name: str) -> tuple[LinkedFunction, ...]:
-        """Give the functions whose code calls what has a name, or hands it on, in the same order."""
+        """Return the functions that call a name or pass it on, in the order of the project."""
         mentioning = self._naming(name)
         return tuple(function for module in mentioning for function in self._calling_in(module, name))
 
     def callers_of(self, name: str, modules: Container[Module]) -> Sequence[LinkedFunction]:
-        """Give the same as far as they may mean what stands in some files.
+        """Return the callers of a name that may refer to a definition in one of some files.
 
-        A file that calls a function of its own by the name, and nothing else, is not looked at.
+        Other files in which the name only refers to their own definition are not read.
 
         Args:
             name: The name.
@@ -144,9 +144,9 @@ class IndexedLookup(NameLookup):
 
     @query
     def aliases(self, name: str, called: bool) -> list[tuple[m.Alias, LinkedFunction]]:  # noqa: FBT001  # parts of one key
-        """Give the further names of what has a name, each with the function that gives it.
+        """Return the aliases of a name, each with the function that creates it.
 
-        Those of what calls of the name give may be left out, if they are not `called` for.
+        Unless `called`, aliases of the results of calls may be missing.
         """
         places = self._heads.having("further" if called else "aliased", name)
         functions = (function for place in places for function in self._modules[place].functions)
@@ -155,12 +155,12 @@ class IndexedLookup(NameLookup):
 
     @property
     def denoting(self) -> frozenset[str] | None:
-        """Names by which functions and classes are known, more than there are."""
+        """A superset of the names of functions and classes."""
         return self._heads.denoting
 
 
 def aliases_in(function: LinkedFunction) -> Iterator[m.Alias]:
-    """Give the further names that a function gives; to read a property is to call it."""
+    """Yield the aliases that a function creates; reading a property counts as calling it."""
     for alias in function.facts.aliases:
         yield alias
         if alias.returned and is_property(function):

@@ -1,7 +1,7 @@
-"""Where to look closer: who may use a name, call a function, or lead to something.
+"""Narrowing of searches: which functions may use a name, call a function, or lead to an operation.
 
-Nothing here decides what is found: what is relevant is looked at, and more may be. `exhaustive` looks at
-everything, which takes longer and finds the same.
+Nothing here decides what is found: the result is a superset of what is relevant. `Exhaustive` selects
+everything, which takes longer and has the same findings.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ if TYPE_CHECKING:
 Kinds = TypeVar("Kinds")
 
 COST_OF_READING: Final = 10
-"""How many names and readers of them are gone through in the time that it takes to read a function."""
+"""The number of names and readers that can be visited in the time it takes to read one function."""
 
 _Ways: TypeAlias = "tuple[frozenset[KnownName], frozenset[tuple[KnownName, int]]]"
-"""The names of something, whichever class has them, and the first further ones of these."""
+"""The names of a function regardless of class, and their first aliases."""
 
 _Sought: TypeAlias = "tuple[dict[LinkedFunction, None], frozenset[str]]"
-"""Who may call something or hand it on, and the last names by which."""
+"""The functions that may call a function or pass it on, and the names that they use for it."""
 
 
 class Everything(frozenset[Any]):
-    """Some items, beside which it has whatever it is asked for."""
+    """A set that claims to contain every item."""
 
     def __contains__(self, _item: object) -> bool:
-        """Have everything."""
+        """Return True."""
         return True
 
     def isdisjoint(self, _other: Iterable[object]) -> bool:
-        """Have something in common with anything."""
+        """Return False."""
         return False
 
 
@@ -57,22 +57,27 @@ EVERYTHING: Final = Everything()
 
 
 class Relevance:
-    """Finds the functions that need a closer look, by the names in their code."""
+    """A finder of the functions to examine more closely, by the names in their code."""
 
     def __init__(self, table: ModuleTable, *, targeted: bool = False) -> None:
-        """Prepare for a project, of which few files are asked about, or many; nothing is looked at yet."""
+        """Initialize for a project, without reading anything.
+
+        Args:
+            table: The files.
+            targeted: Whether only a few files are checked.
+        """
         self._modules = table.modules
         self._targeted = targeted
-        """Whether few files are asked about: then it is not worth while to look through all of them."""
+        """Whether only a few files are checked, so that reading all files does not pay."""
         self._tables = IndexedLookup(table.modules, table.heads) if targeted else NameLookup(table.modules)
         self.further = AliasClosure(table, self._tables)
         self._sought: dict[LinkedFunction | _Ways, _Sought] = {}
         self.effort = 0
-        """How many names, and readers of them, were gone through so far to find who may call a function."""
+        """The number of names and readers visited so far in the search for callers."""
 
     @property
     def is_worth_reading_all(self) -> bool:
-        """Whether to seek callers by names has cost as much as it does to read all functions."""
+        """Whether the search for callers by name has cost as much as reading all functions would."""
         return not self._targeted and self.effort > COST_OF_READING * self._count
 
     @lazy
@@ -81,7 +86,7 @@ class Relevance:
 
     @lazy
     def denoting(self) -> frozenset[str]:
-        """The names that may denote functions of the project, and classes that have a constructor."""
+        """A superset of the names that may denote functions of the project, or classes with a constructor."""
         counted = self._tables.denoting
         if counted is not None:
             return counted
@@ -91,47 +96,44 @@ class Relevance:
 
     @lazy
     def every(self) -> frozenset[str]:
-        """The names by which any function of the project may be called or handed on."""
+        """The names by which any function of the project may be called or passed on."""
         return self.denoting | {LAMBDA}
 
     def filtered(self, find: Callable[[], Kinds], otherwise: Kinds) -> Kinds:
-        """Find what is relevant, or take more for it where that takes longer than it saves.
+        """Return what is relevant, or a superset if computing it takes longer than it saves.
 
         Args:
-            find: Finds it.
-            otherwise: What has all of it, and more.
-
-        Returns:
-            One of them.
+            find: Computes what is relevant.
+            otherwise: The superset.
         """
         return otherwise if self._targeted else find()
 
     def may_use(self, function: LinkedFunction, names: AbstractSet[str]) -> bool:
-        """Tell whether the code of a function may use what has one of some names."""
+        """Return whether the code of a function may use one of some names."""
         return not names.isdisjoint(function.facts.referenced_names)
 
     def reads(self, names: Iterable[str]) -> bool:
-        """Tell whether any code reads or binds one of some names; this leaves out nothing."""
+        """Return whether any code reads or binds one of some names; exact, not a superset."""
         return any(self._tables.readers(name) for name in names)
 
     def using(self, names: Iterable[str]) -> list[LinkedFunction]:
-        """Give the functions whose code may use what has one of some names, in the order of the project."""
+        """Return the functions whose code may use one of some names, in the order of the project."""
         found = {function for name in names for function in self._tables.readers(name)}
         return sorted(found, key=lambda function: function.order)
 
     def calling(self, name: str) -> tuple[LinkedFunction, ...]:
-        """Give the functions whose code calls what has a name, or hands it on, in the same order."""
+        """Return the functions whose code calls a name or passes it on, in the order of the project."""
         return self._tables.callers(name)
 
     def library_names(self, names: Iterable[str]) -> frozenset[str]:
-        """Give last names of what libraries have, and all by which it may be known in the project.
+        """Return last components of library names, and all names that may denote them in the project.
 
-        The empty one is always among them: what is called may have none, as in `(one or other)()`.
+        The empty name is always included, because a callee can be unnamed, as in `(one or other)()`.
         """
         return self._spelled((name, False, LIBRARY) for name in frozenset(names))
 
     def project_names(self, names: Iterable[str]) -> frozenset[str]:
-        """Give names of functions of the project, and all by which they may be known, the empty one too."""
+        """Return names of project functions, and all names that may denote them, including the empty name."""
         return self._spelled((name, False, None) for name in frozenset(names))
 
     def _spelled(self, start: Iterable[KnownName]) -> frozenset[str]:
@@ -139,7 +141,7 @@ class Relevance:
 
     @staticmethod
     def called(functions: Iterable[LinkedFunction]) -> set[str]:
-        """Give the last names of the calls that run functions: their own, and those of classes."""
+        """Return the last names in calls of functions: function names, and class names for constructors."""
         names: set[str] = set()
         for function in functions:
             name = function.facts.name
@@ -153,35 +155,36 @@ class Relevance:
 
     @query
     def candidate_callers(self, function: LinkedFunction) -> Collection[LinkedFunction]:
-        """Give the functions that may call a function or hand it on, in the order of the project.
+        """Return the functions that may call a function or pass it on, in the order of the project.
 
-        It is one object for all functions that are sought in the same ways: it is long for some of these.
+        Functions that are searched for by the same names share one result object, because it can be long.
         """
         known, _ = self._seek(function)
         also = [each for each in self.naming_nobody(function) if each not in known]
         return _in_order((*known, *also)) if also else known
 
     def names(self, function: LinkedFunction) -> frozenset[str]:
-        """Give the last names by which they may do so, but for those of `naming_nobody`."""
+        """Return the names that `candidate_callers` use, except those of `naming_nobody`."""
         return self._seek(function)[1]
 
     def search(
         self, function: LinkedFunction, *, handed: bool = False
     ) -> Iterator[tuple[LinkedFunction, AbstractSet[str]]]:
-        """Give the same functions as they are found, each with names, in no order, some of them again.
+        """Yield the candidate callers of a function as they are found, with the names that they use.
 
-        Those that call it and do not hand it on are left out where it is sought as one that is `handed` on.
+        The order is arbitrary, and callers can repeat. If `handed`, callers that only call the function, and
+        never pass it on, can be left out.
         """
         yield from ((each, self.every) for each in self.naming_nobody(function))
         reached = self.further.reached(self._names_of(function))
         yield from ((each, {name}) for each, name in self._mentioning(reached, function, handed=handed))
 
     def _seek(self, function: LinkedFunction) -> _Sought:
-        """Give who may call a function or hand it on by a name, and the names.
+        """Return the functions that may call a function or pass it on by name, and the names.
 
-        Where few are asked about, those are left out who can only mean another one of the name. Else they are
-        found once for all that lead on alike: the methods of one name differ in their classes, and
-        hardly in what else they are called.
+        If only a few files are checked, callers that can only mean another function of the name are excluded.
+        Otherwise one result is shared by all functions with the same names and aliases: methods of one name
+        differ in their class, but rarely in their other names.
         """
         start = self._names_of(function)
         key = function if self._targeted else self._ways(start)
@@ -201,7 +204,7 @@ class Relevance:
         return _in_order(each for each, _ in self._mentioning(reached, function)), known
 
     def _names_of(self, function: LinkedFunction) -> tuple[KnownName, ...]:
-        """Give the names by which a function is called in any code."""
+        """Return the names by which any code can call a function."""
         if function.facts.name == LAMBDA:
             outer = function.module.functions[function.facts.parent]
             name = f"{LAMBDA}{function.index}"
@@ -213,7 +216,7 @@ class Relevance:
 
     @staticmethod
     def naming_nobody(function: LinkedFunction) -> Iterator[LinkedFunction]:
-        """Give functions whose code may call one by none of its names."""
+        """Yield the functions whose code may call a function without one of its names."""
         if function.facts.name == LAMBDA:
             yield function.module.functions[function.facts.parent]
         elif function.facts.name == "__init__" and function.owner is not None:
@@ -222,10 +225,10 @@ class Relevance:
     def _mentioning(
         self, reached: Iterable[KnownName], function: LinkedFunction | None = None, *, handed: bool = False
     ) -> Iterator[tuple[LinkedFunction, str]]:
-        """Give who calls or hands on what has some names, each with the name, some of them again.
+        """Yield functions that call some names or pass them on, each with the name, with repetitions.
 
-        A name in one function is sought there alone. Where a `function` is sought, those are left out
-        who can only mean another one.
+        A name that a function owns is searched for in that function only. If `function` is passed, callers
+        that can only mean another function are excluded.
         """
         told = set()
         for name, called, home in reached:
@@ -247,9 +250,10 @@ class Relevance:
                         yield reader, name
 
     def _readers(self, name: str, home: Owner, function: LinkedFunction | None) -> Sequence[LinkedFunction]:
-        """Give who uses a name; perhaps without those in files where it is bare, and settled.
+        """Return the functions that use a name.
 
-        There it can mean neither a function nor what is at home, if these stand elsewhere.
+        Files where the bare name can only mean their own definition may be excluded, unless they define the
+        function or its owner.
         """
         if function is None:
             return self.calling(name)
@@ -261,7 +265,7 @@ class Relevance:
     def _from_near(
         self, function: LinkedFunction | None, readers: Sequence[LinkedFunction]
     ) -> Sequence[LinkedFunction]:
-        """Sort who may call a function, where few are asked about: who is near has most often an answer."""
+        """Sort callers by proximity if only a few files are checked: near callers are right most often."""
         if function is None or not self._targeted:
             return readers
         here = function.module
@@ -271,7 +275,7 @@ class Relevance:
         return sorted(readers, key=lambda reader: -near[reader.module])
 
     def _may_mean(self, function: LinkedFunction, name: str, home: Owner, reader: LinkedFunction) -> bool:
-        """Tell whether who uses a name may mean a function by it, or what has it at home, as it is used."""
+        """Return whether the use of a name in a function may refer to another function or to its owner."""
         how = reader.facts.use(name)
         if how & (OF_OTHER | HANDED) or (how & OF_OWN and not reader.takes_object):
             return True
@@ -285,40 +289,40 @@ class Relevance:
 
 
 class Exhaustive(Relevance):
-    """Finds everything relevant: the reference, which shows that nothing is overlooked."""
+    """The reference implementation: everything is relevant, which shows that nothing is overlooked."""
 
     def __init__(self, table: ModuleTable) -> None:
-        """Prepare for a project."""
+        """Initialize for a project."""
         super().__init__(table)
         self._all = tuple(function for module in table.modules for function in module.functions)
 
     @property
     def is_worth_reading_all(self) -> bool:
-        """Have all functions read."""
+        """Always True."""
         return True
 
     @property
     def denoting(self) -> frozenset[str]:
-        """Any name."""
+        """Every name."""
         return EVERYTHING
 
     @property
     def every(self) -> frozenset[str]:
-        """Any name."""
+        """Every name."""
         return EVERYTHING
 
     def filtered(self, find: Callable[[], Kinds], otherwise: Kinds) -> Kinds:
-        """Take more for relevant than is."""
+        """Return the superset."""
         del find
         return otherwise
 
     def may_use(self, function: LinkedFunction, names: AbstractSet[str]) -> bool:
-        """Have any function use anything."""
+        """Return True."""
         del function, names
         return True
 
     def using(self, names: Iterable[str]) -> list[LinkedFunction]:
-        """Give all functions."""
+        """Return all functions."""
         del names
         return list(self._all)
 
@@ -331,7 +335,7 @@ def _in_order(functions: Iterable[LinkedFunction]) -> dict[LinkedFunction, None]
 
 
 def _constructing(class_: LinkedClass, heirs: Iterable[LinkedClass]) -> Iterator[LinkedFunction]:
-    """Give the code of a class and its relatives that calls its constructor by no name of the class."""
+    """Yield code of a class and its relatives that may call its constructor without the name of the class."""
     for heir in heirs:
         inside = (function for method in heir.methods.values() for function in within(method))
         yield from (function for function in inside if "__init__" in function.facts.referenced_names)

@@ -1,4 +1,4 @@
-"""What names can denote: things of libraries, and the project's own."""
+"""The symbols that names can denote, in libraries and in the project."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ _PROPERTIES: Final = frozenset({"property", "cached_property"})
 
 
 DEEPEST: Final = 16
-"""How many steps are taken from an expression to what it denotes."""
+"""The maximum number of steps from an expression to the symbol that it denotes."""
 
 
 class ExternalName(Record, frozen=True):
-    """Something outside the project, by qualified name."""
+    """A qualified name outside the project."""
 
     name: str
 
 
 class Instance(Record, frozen=True):
-    """An object of a class."""
+    """An instance of a class."""
 
     of: ExternalName | LinkedClass
 
 
 class ClassObject(Record, frozen=True):
-    """A class that is a part of a collection; what calls it there is found under none of its names."""
+    """A class that is an element of a collection. Calls of it there use none of its names."""
 
     of: LinkedClass
 
@@ -46,7 +46,7 @@ Symbol: TypeAlias = (
 
 
 def qualified_name(entity: Symbol | None) -> str | None:
-    """Spell an entity as the catalog would, or None where it has no such name."""
+    """Return the qualified name of a symbol as library models spell it, or None if it has none."""
     match entity:
         case ExternalName(name=name):
             return name
@@ -59,26 +59,26 @@ def qualified_name(entity: Symbol | None) -> str | None:
 
 
 def is_class(entity: Symbol | None) -> TypeGuard[ExternalName | LinkedClass]:
-    """Tell whether something is a class: of the project, or of a library by its name."""
+    """Return whether a symbol is a class: of the project, or of a library, judging by its name."""
     if isinstance(entity, ExternalName):
         return entity.name.rpartition(".")[2][:1].isupper()
     return isinstance(entity, LinkedClass)
 
 
 def package_of(name: str) -> str:
-    """Give the package that a qualified name begins with."""
+    """Return the top-level package of a qualified name."""
     return name.partition(".")[0]
 
 
 def as_function(entity: Symbol | None) -> LinkedFunction | None:
-    """Give the function that calling an entity runs."""
+    """Return the function that a call of a symbol runs, or None."""
     if isinstance(entity, LinkedFunction):
         return entity
     return entity.method("__init__") if isinstance(entity, LinkedClass) else None
 
 
 def is_property(entity: Symbol | None) -> TypeGuard[LinkedFunction]:
-    """Tell whether reading an attribute runs this function."""
+    """Return whether a symbol is the getter of a property."""
     if not isinstance(entity, LinkedFunction):
         return False
     return any(last_name(decorator) in _PROPERTIES for decorator in entity.facts.decorators)

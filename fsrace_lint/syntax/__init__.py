@@ -1,5 +1,5 @@
-"""Facts of one file: functions, blocks, calls and bindings, extracted from its syntax tree.
+"""The facts of one file: functions, blocks, calls, and bindings, extracted from its syntax tree.
 
-Syntax only: no settings, no catalog, no judgment, so that facts can be stored by the digest of a file.
-The one package that uses `ast`.
+Facts are syntax only. They do not depend on settings or library models, so that they can be cached by the
+digest of the file. This is the only package that uses `ast`.
 """

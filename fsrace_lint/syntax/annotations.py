@@ -1,4 +1,4 @@
-"""What annotations say: the classes that they name, and what they say of parts."""
+"""Annotations: the classes that they name, and the annotations of elements."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 EACH: Final = "each"
-"""The part of a collection that a loop over it gives."""
+"""The element that a loop over a collection yields."""
 VALUE: Final = "value"
-"""The part of a collection that is found by a key, or by a place that is not known."""
+"""The element of a collection at a key, or at an unknown position."""
 
 _OPTIONAL: Final = frozenset({"Optional", "Union", "Annotated", "Final", "ClassVar"})
 _TUPLES: Final = frozenset({"Tuple", "tuple"})
@@ -30,7 +30,7 @@ _COLLECTIONS: Final = frozenset(
 
 
 def class_names(annotation: m.Expr) -> Iterable[str]:
-    """Give the classes that an annotation names, within `Optional[…]`, `… | None` and quotes too."""
+    """Yield the classes that an annotation names, also inside `Optional[…]`, `… | None`, and quotes."""
     match annotation:
         case m.Name() | m.Attribute():
             name = dotted(annotation)
@@ -56,14 +56,11 @@ def class_names(annotation: m.Expr) -> Iterable[str]:
 
 
 def parts_of(annotation: m.Expr, step: int | str) -> Iterator[m.Expr]:
-    """Give what an annotation says of a part of what it annotates.
+    """Yield the annotations of an element of an annotated collection.
 
     Args:
-        annotation: The annotation of a collection, also within `Optional[…]` and `… | None`.
-        step: Which part: its place, EACH or VALUE.
-
-    Yields:
-        The annotations of that part.
+        annotation: The annotation of the collection, possibly inside `Optional[…]` or `… | None`.
+        step: The element: its position, `EACH`, or `VALUE`.
     """
     match annotation:
         case m.Binary(operator="|", left=left, right=right):

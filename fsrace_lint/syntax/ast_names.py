@@ -1,4 +1,4 @@
-"""Names and parts of expressions."""
+"""Names in expressions, and parts of expressions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def dotted(expr: m.Expr) -> str | None:
-    """Write `a.b.c` out, or give None where an expression is no such chain of names."""
+    """Return an expression as `a.b.c`, or None if it is not a chain of names."""
     if isinstance(expr, m.Name):
         return expr.id
     if isinstance(expr, m.Attribute):
@@ -21,7 +21,7 @@ def dotted(expr: m.Expr) -> str | None:
 
 
 def last_name(expr: m.Expr) -> str:
-    """Give the last name of what is called or read: `c` of `a.b.c`, `a.b.c(…)` and `a.b.c[…]`."""
+    """Return the last name of an expression: `c` for `a.b.c`, `a.b.c(…)`, and `a.b.c[…]`."""
     if isinstance(expr, m.Attribute):
         return expr.name
     if isinstance(expr, m.Name):
@@ -31,34 +31,42 @@ def last_name(expr: m.Expr) -> str:
     return last_name(expr.value) if isinstance(expr, m.Subscript) else ""
 
 
+def calls_in(expr: m.Expr) -> Iterator[m.Call]:
+    """Yield the calls that the value of an expression is computed from, outer calls before inner calls."""
+    if isinstance(expr, m.Call):
+        yield expr
+    for part in parts(expr):
+        yield from calls_in(part)
+
+
 def unnegated(test: m.Expr, *, truth: bool) -> tuple[m.Expr, bool]:
-    """Take the `not`s off a test, and say how it came out then."""
+    """Strip `not` from a test, and adjust its truth value."""
     while isinstance(test, m.Not):
         test, truth = test.value, not truth
     return test, truth
 
 
 def only_result(body: Iterable[m.Statement]) -> m.Expr | None:
-    """Give what a function returns where it does so in one place, which is in no branch."""
+    """Return the returned expression if there is exactly one `return` outside of branches, else None."""
     results = [statement.value for statement in body if isinstance(statement, m.Return)]
     return results[0] if len(results) == 1 else None
 
 
 def is_super(expr: m.Expr) -> bool:
-    """Tell whether an expression is `super()`."""
+    """Return whether an expression is `super()`."""
     return isinstance(expr, m.Call) and isinstance(expr.function, m.Name) and expr.function.id == "super"
 
 
 def setting_role(function: m.Function) -> str:
-    """Tell what a function does to a property: `setter` or `deleter`; the empty text where it is no such."""
+    """Return `setter` or `deleter` if a function is that of a property, else an empty string."""
     for decorator in function.decorators:
         if isinstance(decorator, m.Attribute) and decorator.name in {"setter", "deleter"}:
             return decorator.name
     return ""
 
 
-def parts(expr: m.Expr) -> tuple[m.Expr, ...]:  # one line a kind of expression
-    """Give the expressions whose values an expression is made of; a test that only selects is none."""
+def parts(expr: m.Expr) -> tuple[m.Expr, ...]:  # one case per kind of expression
+    """Return the expressions that a value is computed from; the test of a conditional is not one."""
     match expr:
         case m.Attribute(value=value) | m.Not(value=value) | m.Starred(value=value) | m.Walrus(value=value):
             return (value,)
@@ -82,11 +90,11 @@ def parts(expr: m.Expr) -> tuple[m.Expr, ...]:  # one line a kind of expression
 
 
 def denoted(expr: m.Expr) -> Iterator[tuple[str, bool, str]]:
-    """Give the last names of the functions and classes that an expression may denote.
+    """Yield the last names of the functions and classes that an expression may denote.
 
     Yields:
-        Each name, whether it is what a call of it gives, and for an attribute the variable that
-        has it, or `?`.
+        The name, whether the expression is the result of calling it, and the variable that owns it if it is
+        an attribute (`?` if the owner is not a variable).
     """
     match expr:
         case m.Name(id=name):
@@ -110,7 +118,10 @@ def denoted(expr: m.Expr) -> Iterator[tuple[str, bool, str]]:
 
 
 def variable_of(expr: m.Expr) -> str:
-    """Name the variable that an expression reads: `x` of `x[0]` and `x.item()`, `self.x` of `self.x[0]`."""
+    """Return the variable that an expression reads, such as `x` or `self.x`; empty if there is none.
+
+    Subscripts and calls are stripped: the variable of `x[0]` and `x.item()` is `x`.
+    """
     while isinstance(expr, (m.Subscript, m.Call)):
         inner = expr.value if isinstance(expr, m.Subscript) else expr.function
         if isinstance(expr, m.Call) and isinstance(inner, m.Attribute):

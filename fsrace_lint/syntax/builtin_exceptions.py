@@ -1,4 +1,4 @@
-"""Which exceptions an `except` clause handles, over Python's own hierarchy."""
+"""The hierarchy of builtin exceptions: which ones an `except` clause handles."""
 
 from __future__ import annotations
 
@@ -13,18 +13,15 @@ _CLASSES: Final[Mapping[str, type[BaseException]]] = {
     for name, value in vars(builtins).items()
     if isinstance(value, type) and issubclass(value, BaseException)
 }
-"""By name, aliases included: `IOError` and `EnvironmentError` are `OSError`."""
+"""Builtin exceptions by name, including the aliases `IOError` and `EnvironmentError` of `OSError`."""
 
 
 def handles(caught: Iterable[str], error: str) -> bool:
-    """Whether one of some `except` clauses handles an exception.
+    """Return whether one of some `except` clauses handles an exception.
 
     Args:
-        caught: The names that the clauses give; those of no builtin exception handle only themselves.
+        caught: The names in the clauses. The name of an exception that is not builtin handles only itself.
         error: The name of the exception.
-
-    Returns:
-        Whether it is one of these, or derives from one.
     """
     raised = _CLASSES.get(error)
     return any(
@@ -34,10 +31,10 @@ def handles(caught: Iterable[str], error: str) -> bool:
 
 
 def handles_any(caught: Iterable[str]) -> bool:
-    """Whether one of some `except` clauses handles whatever a program raises as an error."""
+    """Return whether one of some `except` clauses handles every `Exception`."""
     return any(_CLASSES.get(name) in {Exception, BaseException} for name in caught)
 
 
 def is_os_error(name: str) -> bool:
-    """Whether a name is that of `OSError`, or of an exception that derives from it."""
+    """Return whether a name is that of `OSError` or of a subclass."""
     return name in _CLASSES and issubclass(_CLASSES[name], OSError)

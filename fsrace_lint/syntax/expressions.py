@@ -1,4 +1,4 @@
-"""Expressions of the standard parser, pruned to those of facts.model."""
+"""Conversion of expressions from `ast` to `syntax.model`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FSTRING_POSITIONS_ARE_EXACT: Final = sys.version_info >= (3, 12)
 MOST_OPERANDS: Final = 100
-"""A sum of more is no path, and is not held as one operator in another."""
+"""The maximum length of a chain of operators. A longer chain is not a path, and becomes `Opaque`."""
 
 _COMPARE: Final = {
     ast.Eq: "==",
@@ -36,7 +36,7 @@ _COMPARE: Final = {
 _ALONE: Final[dict[type[ast.cmpop], tuple[str, ...]]] = {
     kind: (spelled,) for kind, spelled in _COMPARE.items()
 }
-"""The operators of a comparison of two."""
+"""The operator tuples of comparisons with one operator."""
 _DISPLAYS: Final = {ast.Tuple: "tuple", ast.List: "list", ast.Set: "set"}
 _BINARY: Final = {
     ast.Add: "+",
@@ -51,7 +51,7 @@ _BINARY: Final = {
 
 
 class Scope(msgspec.Struct):
-    """What is gathered about one function while its code is read."""
+    """The facts collected about a function while its code is read."""
 
     index: int
     qualname: str
@@ -77,7 +77,7 @@ class Scope(msgspec.Struct):
     tests: int = 0
 
     def indexed(self) -> tuple[tuple[str, ...], bytes]:
-        """Give the identifiers that it mentions, those first that it calls or hands on, and how it does."""
+        """Return the referenced names, called names first, and the uses of the called names."""
         if self.rebinds_first or self.first in self.bound:
             self.of_other |= self.of_own
             self.of_own.clear()
@@ -92,7 +92,7 @@ class Scope(msgspec.Struct):
         return (*called, *sorted(self.referenced_names.difference(called))), uses
 
     def takes_up(self, inner: m.Function) -> None:
-        """Count what a lambda mentions and uses as its own."""
+        """Add the names and uses of a lambda to those of its enclosing function."""
         self.referenced_names.update(inner.referenced_names)
         other = m.OF_OTHER | m.OF_OWN
         for name, how in zip(inner.called, inner.uses, strict=True):
@@ -101,28 +101,33 @@ class Scope(msgspec.Struct):
                     names.add(name)
 
     def bound_since(self, mark: int) -> tuple[str, ...]:
-        """Give what was bound since so many names were."""
+        """Return the names bound after the first `mark` ones, without duplicates."""
         return tuple(dict.fromkeys(self.bound[mark:]))
 
     def is_local(self, name: str) -> bool:
-        """Tell whether a name that is bound here is a variable of the function alone."""
+        """Return whether a name bound here is a local variable of the function."""
         return self.index != 0 and self.owner < 0 and name not in self.outer_names
 
 
 class Expressions:
-    """Converts expressions, and notes the identifiers they mention in the scope at hand."""
+    """A converter of expressions, which records the names that they mention in the current scope."""
 
     def __init__(self, columns: Columns, read_lambda: Callable[[ast.Lambda], m.Lambda]) -> None:
-        """Start with module code as the scope; `read_lambda` adds a function to the file."""
+        """Initialize with the code of the module as the current scope.
+
+        Args:
+            columns: Converts the positions of nodes to spans.
+            read_lambda: Adds a lambda to the functions of the file.
+        """
         self.columns = columns
         self.read_lambda = read_lambda
         self.scope = Scope(0, "<module>")
         self.fstring_depth = 0
         self._texts: dict[str, str] = {}
-        """One object for equal strings, which the parser makes one by one."""
+        """One shared object per string, because the parser creates a new one for each occurrence."""
 
     def bound(self, target: m.Expr | None, value: m.Expr | None) -> None:
-        """Note that a target may be another name of what a value denotes."""
+        """Record that a target may be an alias of what a value denotes."""
         if target is None or value is None:
             return
         if isinstance(target, m.Sequence):
@@ -138,11 +143,11 @@ class Expressions:
         return "own" if self.is_own(target) else "attribute"
 
     def is_own(self, target: m.Attribute) -> bool:
-        """Tell whether an attribute is one of the first parameter: in a method, of its object."""
+        """Return whether an attribute belongs to the first parameter, which in a method is its object."""
         return isinstance(target.value, m.Name) and target.value.id == self.scope.first
 
     def returned(self, value: m.Expr | None) -> None:
-        """Note that a call of the function being read gives what a value denotes."""
+        """Record that a call of the current function returns what a value denotes."""
         name = self.scope.qualname.rpartition(".")[2]
         name += str(self.scope.index) if name == m.LAMBDA else ""
         if value is not None:
@@ -153,7 +158,7 @@ class Expressions:
             self.scope.aliases[m.Alias(name, known_as, called, returned, of, kind)] = None
 
     def read(self, node: ast.expr) -> m.Expr:
-        """Convert one expression."""
+        """Convert an expression."""
         method = _METHODS.get(type(node))
         if method is not None:
             return method(self, node)
@@ -162,7 +167,7 @@ class Expressions:
         )
 
     def several(self, nodes: Iterable[ast.expr]) -> tuple[m.Expr, ...]:
-        """Convert several expressions in their order."""
+        """Convert multiple expressions, in order."""
         return tuple(self.read(node) for node in nodes)
 
     def optional(self, node: ast.expr | None) -> m.Expr | None:
@@ -201,7 +206,7 @@ class Expressions:
         return call
 
     def _used(self, call: m.Call) -> None:
-        """Note what a call calls by which name, and what it hands on."""
+        """Record the called name of a call, and the names that it passes as arguments."""
         scope, function = self.scope, call.function
         if isinstance(function, m.Attribute):
             own = self.is_own(function) or is_super(function.value)
@@ -301,12 +306,12 @@ class Expressions:
 
 
 def _is_empty(node: ast.expr) -> bool:
-    """Tell whether a part of an f-string is empty text, as the parser of Python 3.12 leaves it behind."""
+    """Return whether a part of an f-string is empty text, which the parser of Python 3.12 can produce."""
     return isinstance(node, ast.Constant) and node.value == ""
 
 
 def _operands(node: ast.BinOp) -> list[ast.expr]:
-    """Give what the operators of a row of them, `a + b - c`, are applied to."""
+    """Return the operands of a left-associative chain of operators, such as `a + b - c`."""
     found: list[ast.expr] = []
     left: ast.expr = node
     while isinstance(left, ast.BinOp):
@@ -316,7 +321,7 @@ def _operands(node: ast.BinOp) -> list[ast.expr]:
 
 
 def binary_operator(operator: ast.operator) -> str:
-    """Spell an operator; those that say nothing about paths or ranks are `?`."""
+    """Return the text of an operator, or `?` if it is irrelevant to paths and ranks."""
     return _BINARY.get(type(operator), "?")
 
 

@@ -1,4 +1,4 @@
-"""Turn a Source into FileFacts with the standard parser."""
+"""Extraction of `FileFacts` from a `Source`, with the standard parser."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class SyntaxProblem(msgspec.Struct, frozen=True):
-    """Why a file could not be parsed, and where."""
+    """The reason and the position of a syntax error."""
 
     reason: str
     line: int
@@ -35,13 +35,13 @@ class SyntaxProblem(msgspec.Struct, frozen=True):
 
 
 def extract(source: Source) -> m.FileFacts | SyntaxProblem:
-    """Read the facts of one file.
+    """Extract the facts of a file.
 
     Args:
-        source: The file as read.
+        source: The file.
 
     Returns:
-        Its facts, or the reason why it does not parse and the place.
+        The facts, or the reason why the file cannot be parsed.
     """
     text = source.text
     try:
@@ -66,10 +66,14 @@ def _read(text: str) -> m.FileFacts:
 
 
 class Extractor:
-    """Walks one tree, statement by statement."""
+    """A converter from a syntax tree to facts, statement by statement."""
 
     def __init__(self, columns: Columns) -> None:
-        """Prepare for one file; `columns` places its nodes."""
+        """Initialize for one file.
+
+        Args:
+            columns: Converts the positions of nodes to spans.
+        """
         self.columns = columns
         self.functions: list[m.Function | None] = [None]
         self.classes: list[m.Class | None] = []
@@ -80,7 +84,7 @@ class Extractor:
         self.expressions = Expressions(columns, self._lambda)
 
     def close(self) -> None:
-        """Let go of what holds this in turn: it would stay, as a run looks for no cycles."""
+        """Break a reference cycle through this object: garbage collection is disabled during a run."""
         del self.expressions
 
     @property
@@ -89,7 +93,7 @@ class Extractor:
         return self.expressions.scope
 
     def module(self, tree: ast.Module) -> m.FileFacts:
-        """Read the whole file."""
+        """Convert the whole file."""
         body = self.block(tree.body)
         check_length(self.scope, 1)
         start = Span(1, 1, 1, 1)
@@ -119,7 +123,7 @@ class Extractor:
         )
 
     def block(self, nodes: Iterable[ast.stmt]) -> tuple[m.Statement, ...]:
-        """Read a suite; statements that say nothing are left out."""
+        """Convert a suite; statements without effect on the facts are left out."""
         read: list[m.Statement] = []
         scope = self.scope
         for node in nodes:
@@ -328,7 +332,7 @@ class Extractor:
         return index, function
 
     def _result_of(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> m.Expr | None:
-        """Read what is annotated as the result of a function, if that is anything."""
+        """Return the annotation of the result of a function, unless it is missing or None."""
         returns = self.expressions.optional(node.returns)
         return None if returns == m.Constant(None) else returns
 
@@ -392,7 +396,7 @@ def _definitions(body: Iterable[m.Statement]) -> Iterable[m.DefineFunction]:
 
 
 def _key(function: m.Function) -> str:
-    """Name a function as its class holds it: what sets or deletes a property leaves its getter in place."""
+    """Return the name of a method in its class; setters and deleters do not replace the getter."""
     role = setting_role(function)
     return f"{function.name}.{role}" if role else function.name
 
@@ -413,7 +417,7 @@ STATEMENTS: Final[dict[type[ast.AST], Callable[..., m.Statement | None]]] = {
     ast.For: Extractor._for,
     ast.AsyncFor: Extractor._for,
     ast.Try: Extractor._try,
-    getattr(ast, "TryStar", ast.Try): Extractor._try,  # from Python 3.11 on
+    getattr(ast, "TryStar", ast.Try): Extractor._try,  # since Python 3.11
     ast.With: Extractor._with,
     ast.AsyncWith: Extractor._with,
     ast.Match: Extractor._match,

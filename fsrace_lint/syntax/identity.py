@@ -1,25 +1,25 @@
-"""Pieces of syntax as themselves: they are equal where they are spelled alike."""
+"""Syntax nodes compared by identity; by default, nodes with the same content are equal."""
 
 from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-Kind = TypeVar("Kind", covariant=True)  # noqa: PLC0105  # what is wrapped says what it is
+Kind = TypeVar("Kind", covariant=True)  # noqa: PLC0105  # named after the wrapped object
 
 
 class Identity(Generic[Kind]):
-    """One object, equal to itself alone; it is held on to."""
+    """A wrapper that compares an object by identity and keeps it alive."""
 
     __slots__ = ("of",)
 
     def __init__(self, of: Kind) -> None:
-        """Take the object."""
+        """Initialize with the object."""
         self.of = of
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether another one is of the same object."""
+        """Return whether another wrapper holds the same object."""
         return isinstance(other, Identity) and self.of is other.of
 
     def __hash__(self) -> int:
-        """Give a number that tells objects apart."""
+        """Return the identity hash of the object."""
         return object.__hash__(self.of)

@@ -1,4 +1,4 @@
-"""How much of a file can be followed: more would take for ever."""
+"""Limits on the length of functions, beyond which the analysis would take too long."""
 
 from __future__ import annotations
 
@@ -10,36 +10,44 @@ if TYPE_CHECKING:
 
 MOST_STATEMENTS: Final = 50_000
 MOST_TESTS: Final = 1000
-"""Each act in a function is compared with all that was tested before it.
+"""The maximum number of tests in a function, because each operation is compared with all tests before it.
 
-The longest functions in the standard library and in the large scientific packages have 4900
-statements, and 320 tests.
+The longest functions in the standard library and in large scientific packages have 4900 statements and 320
+tests.
 """
 TESTS: Final = (ast.If, ast.Assert, ast.Try)
-"""What can end the way to the statements after it."""
+"""Statements that can end the execution of the code after them."""
 
 
 class TooLongError(Exception):
-    """A function is too long to be followed."""
+    """Raised if a function is too long to be analyzed."""
 
     def __init__(self, scope: Scope, line: int) -> None:
-        """Say which, and where it begins."""
-        what = "the code of the file" if scope.index == 0 else f"the function {scope.qualname}"
-        counts = f"{scope.statements} statements and {scope.tests} tests"
-        most = f"{MOST_STATEMENTS} and {MOST_TESTS}"
-        super().__init__(f"is not analyzed: {what} has {counts}, more than the {most} that can be followed")
+        """Create the error for a function.
+
+        Args:
+            scope: The counts of the function.
+            line: Its first line.
+        """
+        what = "module-level code" if scope.index == 0 else f"function `{scope.qualname}`"
+        counts = f"{_count(scope.statements, 'statement')} and {_count(scope.tests, 'test')}"
+        super().__init__(f"{what} has {counts}; the limits are {MOST_STATEMENTS} and {MOST_TESTS}")
         self.line = line
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def check_length(scope: Scope, line: int) -> None:
-    """Look whether a function can be followed.
+    """Check that a function is short enough to be analyzed.
 
     Args:
-        scope: What was gathered about it.
-        line: Where it begins.
+        scope: The counts of the function.
+        line: Its first line.
 
     Raises:
-        TooLongError: It is too long.
+        TooLongError: The function is too long.
     """
     if scope.statements > MOST_STATEMENTS or scope.tests > MOST_TESTS:
         raise TooLongError(scope, line)

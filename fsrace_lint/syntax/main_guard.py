@@ -1,4 +1,4 @@
-"""Tell whether a file is also run as a script: whether it asks for `__name__`."""
+"""Detection of scripts: files that test `__name__`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _HOLDING: Final = (ast.If, ast.Try, ast.With, ast.ExceptHandler)
 
 
 def tests_main(node: ast.AST) -> bool:
-    """Tell whether a statement of a module is, or holds, a branch that asks for `__name__`."""
+    """Return whether a statement of a module is or contains a branch that tests `__name__`."""
     if isinstance(node, ast.If) and _asks_for_name(node.test):
         return True
     inner = ast.iter_child_nodes(node) if isinstance(node, _HOLDING) else ()

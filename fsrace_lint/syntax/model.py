@@ -1,9 +1,9 @@
-"""All that is ever remembered of a file: syntax, no judgement, no settings.
+"""The facts of a file: its syntax, independent of settings and library models.
 
-A FileFacts is a pruned copy of the syntax tree. What can carry a guard, a path,
-a name or an order of events is kept; types, docstrings and positions of
-anything but calls and branches are dropped. Everything is frozen and free of
-cycles, so that it can be cached and sent between processes.
+A `FileFacts` is a pruned copy of the syntax tree. It keeps what can affect a rank check, a path, a name, or
+the order of events. It drops docstrings, and the positions of nodes other than functions, calls, branches,
+`return`, and `raise`. Everything is frozen and free of reference cycles, so that it can be cached and sent
+between processes.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import msgspec
 from fsrace_lint.files.spans import Span
 
 LAMBDA: Final = "<lambda>"
-"""The name of a function that has none; an alias adds its index."""
+"""The name of a lambda. Aliases append its index."""
 UNNAMED: Final = "?"
-"""What has an attribute, in an alias, where that is no variable."""
+"""The owner of an attribute in an alias, if the owner is not a variable."""
 
 
 class Node(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=True):
-    """One piece of syntax; an expression with parts keeps its hash, as it is a part of many keys."""
+    """A syntax node. Expressions with parts cache their hash, because they are parts of many keys."""
 
 
 class Name(Node, frozen=True):
-    """A name being read or bound."""
+    """A name that is read or bound."""
 
     id: str
 
@@ -38,7 +38,7 @@ class Attribute(Node, frozen=True, cache_hash=True):
 
 
 class Constant(Node, frozen=True):
-    """A literal; bytes, complex numbers and `...` become Opaque."""
+    """A literal; bytes, complex numbers, huge integers, and `...` become `Opaque`."""
 
     value: str | int | float | bool | None
 
@@ -53,8 +53,8 @@ class Keyword(Node, frozen=True):
 class Call(Node, frozen=True, cache_hash=True):
     """A call.
 
-    `exact` is false inside an f-string before Python 3.12, where the parser's
-    columns cannot be trusted.
+    `exact` is false inside an f-string before Python 3.12, where the columns that the parser reports are
+    unreliable.
     """
 
     function: Expr
@@ -86,7 +86,7 @@ class Not(Node, frozen=True, cache_hash=True):
 
 
 class Binary(Node, frozen=True, cache_hash=True):
-    """An arithmetic operation, also of an augmented assignment."""
+    """An arithmetic operation, or that of an augmented assignment."""
 
     operator: str
     left: Expr
@@ -102,9 +102,9 @@ class Conditional(Node, frozen=True, cache_hash=True):
 
 
 class Format(Node, frozen=True, cache_hash=True):
-    """An f-string: its literal and its formatted parts, in order.
+    """An f-string: its literal and formatted parts, in order.
 
-    A part whose text is changed by a conversion or a format specification is Opaque.
+    A part with a conversion other than `!s`, or with a format specification, is `Opaque`.
     """
 
     parts: tuple[Expr, ...]
@@ -131,7 +131,7 @@ class Starred(Node, frozen=True):
 
 
 class Lambda(Node, frozen=True):
-    """A lambda; `function` is its index in FileFacts.functions."""
+    """A lambda; `function` is its index in `FileFacts.functions`."""
 
     function: int
 
@@ -159,7 +159,7 @@ class Walrus(Node, frozen=True):
 
 
 class Opaque(Node, frozen=True):
-    """Anything else: only what is evaluated in it counts."""
+    """Any other expression, reduced to the expressions evaluated in it."""
 
     parts: tuple[Expr, ...] = ()
 
@@ -230,9 +230,8 @@ class Assert(Node, frozen=True):
 class If(Node, frozen=True):
     """A two-way branch; `span` is the span of the test.
 
-    `binds`, here and in the other compound statements, names the variables that
-    something in it binds, and the attributes of variables as `x.name`; functions and
-    classes defined there are not entered.
+    `binds`, in all compound statements, contains the variables that the statement binds, and the attributes
+    of variables that it binds as `x.name`. Nested functions and classes are excluded.
     """
 
     test: Expr
@@ -299,10 +298,10 @@ class With(Node, frozen=True):
 
 
 class Case(Node, frozen=True):
-    """One case of a match.
+    """A case of a `match` statement.
 
-    `names` are those its pattern binds; an irrefutable pattern matches anything,
-    so that only the guard decides.
+    `names` are the names that the pattern binds. An irrefutable pattern matches anything, so that only the
+    guard decides.
     """
 
     names: tuple[str, ...]
@@ -320,13 +319,13 @@ class Match(Node, frozen=True):
 
 
 class DefineFunction(Node, frozen=True):
-    """A `def`; `function` is its index in FileFacts.functions."""
+    """A `def`; `function` is its index in `FileFacts.functions`."""
 
     function: int
 
 
 class DefineClass(Node, frozen=True):
-    """A `class`, whose body runs here; `index` is its index in FileFacts.classes."""
+    """A `class`, whose body runs here; `index` is its index in `FileFacts.classes`."""
 
     index: int
     body: tuple[Statement, ...]
@@ -361,13 +360,17 @@ class Parameter(Node, frozen=True):
 
 
 class Alias(Node, frozen=True):
-    """A further name of what a name or an attribute may denote: `known_as = name`.
+    """Another name for what a name or an attribute may denote: `known_as = name`.
 
-    `called` says that it is what a call of `name` gives, `returned` that it is what
-    a call of `known_as` gives: the function `known_as` returns it. Where `name` is an
-    attribute, `of` is the variable that has it, or UNNAMED. `kind` says what `known_as` is:
-    a variable of the function (`local`), of a module or class (`name`), or an attribute
-    of the object that the function is a method of (`own`) or of any other (`attribute`).
+    Attributes:
+        name: The original name.
+        known_as: The other name.
+        called: Whether the alias is of the result of calling `name`.
+        returned: Whether the alias is the result of calling `known_as`: the function `known_as` returns it.
+        of: If `name` is an attribute, the variable that owns it, or `UNNAMED`.
+        kind: The kind of `known_as`: a variable of the function (`local`), a variable of a module or class
+            (`name`), an attribute of the object that the method belongs to (`own`), or of any other object
+            (`attribute`).
     """
 
     name: str
@@ -379,26 +382,29 @@ class Alias(Node, frozen=True):
 
 
 BARE: Final = 1
-"""A name is called as it stands: `f()`."""
+"""A bare name is called: `f()`."""
 OF_OTHER: Final = 2
-"""An attribute of anything is called: `x.f()`."""
+"""An attribute of any object is called: `x.f()`."""
 OF_OWN: Final = 4
-"""An attribute of the first parameter, in a method its object, or of `super()` is called: `self.f()`."""
+"""An attribute of the first parameter (in a method, its object) or of `super()` is called: `self.f()`."""
 HANDED: Final = 8
-"""A name or an attribute is an argument: `g(f)`, `g(x.f)`."""
+"""A name or an attribute is passed as an argument: `g(f)`, `g(x.f)`."""
 
 
 class Function(Node, frozen=True):
-    """A function, a lambda (`LAMBDA`) or the module's own code (`<module>`).
+    """A function, a lambda (`LAMBDA`), or the code of the module (`<module>`).
 
-    `parent` and `owner` index the enclosing function and class (-1: none).
-    `referenced_names` holds every identifier its code reads; the empty one says that it calls
-    what has no name, as in `(f or g)()`. The first ones name what it calls or hands on as
-    an argument: the index by which callers are looked up; `uses` has a byte for each of
-    these, the sum of BARE, OF_OTHER, OF_OWN and HANDED. `attributes` holds the names it assigns as attributes
-    (`x` for `self.x = …`), sorted; `aliases` what else it calls what its names denote;
-    `runs` the parameters that it calls, its own and those of functions around it.
-    `returns` is the annotation of its result.
+    Attributes:
+        parent: The index of the enclosing function, or -1.
+        owner: The index of the enclosing class, or -1.
+        outer_names: The names declared `global` or `nonlocal`.
+        referenced_names: The identifiers that the code reads or binds: those of `called`, then those of
+            `only_read`. An empty name means that the code calls an unnamed callee, as in `(f or g)()`.
+        uses: A byte per name of `called`: the sum of `BARE`, `OF_OTHER`, `OF_OWN`, and `HANDED`.
+        attributes: The names that the code assigns as attributes (`x` for `self.x = …`), sorted.
+        runs: The parameters that the code calls, its own and those of enclosing functions.
+        aliases: The aliases that the code creates.
+        returns: The annotation of the result.
     """
 
     name: str
@@ -423,24 +429,26 @@ class Function(Node, frozen=True):
 
     @property
     def called(self) -> tuple[str, ...]:
-        """The last names of what its code calls, and of what it hands on as an argument."""
+        """The last names of the functions that the code calls, and of those it passes as arguments."""
         return self.referenced_names[: len(self.uses)]
 
     @property
     def only_read(self) -> tuple[str, ...]:
-        """The other identifiers that its code reads."""
+        """The other identifiers that the code reads or binds."""
         return self.referenced_names[len(self.uses) :]
 
     def use(self, name: str) -> int:
-        """Tell how its code calls what has a name, or hands it on; 0 where it does neither."""
+        """Return how the code calls or passes a name, as a sum of flags; 0 if it does neither."""
         called = self.called
         return self.uses[called.index(name)] if name in called else 0
 
 
 class Class(Node, frozen=True):
-    """A class: its bases, and the functions defined in its body by name, setters as `name.setter`.
+    """A class.
 
-    `annotated` are the attributes that its body, or `self.x: …` in its methods, annotates, by name.
+    Attributes:
+        methods: The functions defined in the class body, by name; setters as `name.setter`.
+        annotated: The attributes annotated in the class body, or as `self.x: …` in methods, by name.
     """
 
     name: str
@@ -453,10 +461,10 @@ class Class(Node, frozen=True):
 
 
 class Import(Node, frozen=True):
-    """A name bound by an import.
+    """A name that an import binds.
 
-    `import a.b` binds `a` to module `a`; `from m import n as l` binds `l` to
-    name `n` of module `m`, `level` dots up. `name` is `*` for a star import.
+    `import a.b` binds `a` to the module `a`. `from m import n as l` binds `l` to the name `n` of the module
+    `m`, with `level` leading dots. `name` is `*` for a star import.
     """
 
     local: str
@@ -466,7 +474,7 @@ class Import(Node, frozen=True):
 
 
 class FileFacts(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """Everything remembered of one file; functions[0] is its module code."""
+    """The facts of a file; `functions[0]` is the code of the module."""
 
     functions: tuple[Function, ...]
     classes: tuple[Class, ...]

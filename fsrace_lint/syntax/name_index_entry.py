@@ -1,4 +1,4 @@
-"""What a search through many files needs of each: names alone, without the code they stand in."""
+"""The names in a file, without its code, for searches through many files."""
 
 from __future__ import annotations
 
@@ -17,19 +17,23 @@ if TYPE_CHECKING:
     from fsrace_lint.syntax import model as m
 
 HERE: Final = "."
-"""What stands in `imported` for a package that is imported by dots alone."""
+"""The name in `imported` of a package that is imported by dots only."""
 
 
 class NameIndexEntry(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """The names in one file; each field may hold more than there is, and lacks nothing.
+    """The names in a file, called its head. Each field may have extra names, and lacks none.
 
-    `referenced_names` are those that its functions read or bind, `aliased` those that are given a further
-    one, and `results` those whose calls give what is given one. `denoting` are all by which functions
-    and classes are known: their own, further ones, and the first parameters of methods. `renamed` are
-    imports under another name, as pairs of both. `bases` are the last names of the bases of classes,
-    `imported` those of the modules that may be imported, and `classes` the names of the classes.
-    `settled` are names of functions that mean nothing else here: they are bound once, and
-    called as they stand, if they are called at all.
+    Attributes:
+        referenced_names: The names that functions read or bind.
+        aliased: The names that have aliases.
+        results: The names of functions whose results have aliases.
+        denoting: The names of functions and classes, their aliases, and the first parameters of methods.
+        renamed: Imports under another name, as pairs of the imported and the local name.
+        bases: The last names of the bases of classes.
+        imported: The last names of modules that may be imported.
+        classes: The names of classes.
+        settled: The names of functions that mean nothing else here: they are bound once, called only as bare
+            names, and not passed as arguments.
     """
 
     referenced_names: tuple[str, ...] = ()
@@ -44,14 +48,14 @@ class NameIndexEntry(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class ComputedIndexEntry:
-    """The same of a file whose facts are at hand, gathered where it is asked for."""
+    """The head of a file with loaded facts; each field is computed on first access."""
 
     def __init__(self, facts: m.FileFacts) -> None:
-        """Take the facts."""
+        """Initialize with the facts."""
         self._facts = facts
 
     def may_reference(self, name: str) -> bool:
-        """Tell whether a name can be among those that functions read or bind."""
+        """Return whether functions may read or bind a name."""
         return name in self.referenced_names
 
     def _aliases(self) -> Iterator[m.Alias]:
@@ -64,23 +68,23 @@ class ComputedIndexEntry:
 
     @functools.cached_property
     def aliased(self) -> tuple[str, ...]:
-        """The names that are given a further one."""
+        """The names that have aliases."""
         return _sorted(alias.name for alias in self._aliases() if not alias.called)
 
     @functools.cached_property
     def results(self) -> tuple[str, ...]:
-        """The names of functions whose results are given a name."""
+        """The names of functions whose results have aliases."""
         return _sorted(alias.name for alias in self._aliases() if alias.called)
 
     @functools.cached_property
     def denoting(self) -> tuple[str, ...]:
-        """The names by which functions and classes are known."""
+        """The names that may denote functions and classes."""
         names = _aliases_in(self._facts)
         return _sorted(names.union(function.name for function in self._facts.functions))
 
     @functools.cached_property
     def renamed(self) -> tuple[tuple[str, str], ...]:
-        """The names of imports that are bound under another one, with that."""
+        """Imports under another name, as pairs of the imported and the local name."""
         return tuple(sorted(_renamed(self._facts)))
 
     @functools.cached_property
@@ -95,7 +99,7 @@ class ComputedIndexEntry:
 
     @functools.cached_property
     def classes(self) -> tuple[str, ...]:
-        """The names of the classes."""
+        """The names of classes."""
         return _sorted(class_.name for class_ in self._facts.classes)
 
     @functools.cached_property
@@ -112,7 +116,7 @@ class ComputedIndexEntry:
 
 
 class PackedIndexEntry:
-    """The same as it was packed: each field is unpacked when it is asked for, most in most files never."""
+    """The head of a file in encoded form; each field is decoded on first access, and most never are."""
 
     referenced_names: tuple[str, ...]
     aliased: tuple[str, ...]
@@ -125,17 +129,17 @@ class PackedIndexEntry:
     settled: tuple[str, ...]
 
     def __init__(self, parts: Sequence[msgspec.Raw]) -> None:
-        """Take the fields of a head in their order.
+        """Initialize with the encoded fields of a head, in order.
 
         Raises:
-            ValueError: They are none.
+            ValueError: The number of fields is wrong.
         """
         if len(parts) != len(NameIndexEntry.__struct_fields__):
             raise ValueError("no head of a file")
         self._parts = parts
 
     def __getattr__(self, field: str) -> Any:
-        """Unpack a field, and keep it."""
+        """Decode a field, and store it as an attribute."""
         if field not in NameIndexEntry.__struct_fields__:
             raise AttributeError(field)
         part = self._parts[NameIndexEntry.__struct_fields__.index(field)]
@@ -144,11 +148,11 @@ class PackedIndexEntry:
         return found
 
     def may_reference(self, name: str) -> bool:
-        """Tell whether a name can be among those that functions read or bind, by the bytes of these."""
+        """Return whether functions may read or bind a name, by a search in the encoded names."""
         return name.encode("utf-8", "surrogatepass") in bytes(self._parts[0])
 
     def whole(self) -> NameIndexEntry:
-        """Unpack all of it."""
+        """Decode all fields."""
         return NameIndexEntry(*(getattr(self, field) for field in NameIndexEntry.__struct_fields__))
 
 
@@ -157,7 +161,7 @@ _pairs_of: Final = msgspec.msgpack.Decoder(tuple[tuple[str, str], ...]).decode
 
 
 def _aliases_in(facts: m.FileFacts) -> set[str]:
-    """Give the names by which functions and classes are known, but for those that functions have."""
+    """Return the names that may denote functions and classes, except the names of functions."""
     names = {class_.name for class_ in facts.classes}
     names.update(f.parameters[0].name for f in facts.functions if f.owner >= 0 and f.parameters)
     names.update(local for _, local in _renamed(facts))
@@ -172,10 +176,10 @@ def _renamed(facts: m.FileFacts) -> set[tuple[str, str]]:
 
 
 def head_of(facts: m.FileFacts) -> NameIndexEntry:
-    """Gather the names of a file.
+    """Compute the head of a file.
 
     Args:
-        facts: What was extracted from it.
+        facts: The facts of the file.
 
     Returns:
         The names, sorted.

@@ -1,4 +1,4 @@
-"""What the project room says of code, as values: quick to define, to make, and to change into another one."""
+"""The base class of frozen values."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ import msgspec
 
 
 class Record(msgspec.Struct, frozen=True):
-    """A frozen value; it is never decoded, so nobody evaluates the annotations of its fields."""
+    """A frozen value. It is never decoded, so the annotations of its fields are never evaluated."""

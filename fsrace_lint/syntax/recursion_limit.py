@@ -1,4 +1,4 @@
-"""How deep code may be nested: the same wherever a run is started from, and more in the rooms behind."""
+"""Recursion limits that do not depend on the depth of the stack at which a run starts."""
 
 from __future__ import annotations
 
@@ -10,21 +10,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SYNTAX: Final = 1000
-"""The frames in which a file is taken apart: what needs more is nested too deeply."""
+"""The maximum number of frames for parsing a file; code that needs more is nested too deeply."""
 MEANING: Final = 4 * SYNTAX
-"""The frames for what is made of that: no room takes so many more for a level than the syntax does."""
-TOO_DEEP: Final = "the code is nested too deeply to be analyzed"
+"""The maximum number of frames for the analysis, which needs at most four times as many per level."""
+TOO_DEEP: Final = "code is nested too deeply to analyze"
 
 
 @contextlib.contextmanager
 def frames(count: int) -> Iterator[None]:
-    """Let calls go so deep from here, whatever stands on the stack already.
+    """Set the recursion limit relative to the current depth of the stack.
 
     Args:
-        count: How many frames there may be.
-
-    Yields:
-        Nothing; inside, a RecursionError is raised where there would be more.
+        count: The number of additional frames, beyond which calls raise `RecursionError`.
     """
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(_standing() + count)
@@ -35,8 +32,8 @@ def frames(count: int) -> Iterator[None]:
 
 
 def _standing() -> int:
-    """Count the frames on the stack."""
-    frame, count = sys._getframe(), 0  # the documented way, and `inspect` would be loaded for it
+    """Return the number of frames on the stack."""
+    frame, count = sys._getframe(), 0  # the documented `inspect.currentframe` would import `inspect`
     while frame.f_back is not None:
         frame, count = frame.f_back, count + 1
     return count

@@ -1,4 +1,4 @@
-"""The names that syntax binds."""
+"""The names that targets and patterns bind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def target_names(node: ast.expr) -> Iterable[str]:
-    """Give the variables that a target binds, and the attributes of variables as `x.name`."""
+    """Yield the variables that a target binds, and attributes of variables as `x.name`."""
     if isinstance(node, ast.Name):
         yield node.id
     elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -23,7 +23,7 @@ def target_names(node: ast.expr) -> Iterable[str]:
 
 
 def pattern_names(pattern: ast.pattern) -> Iterable[str]:
-    """Give the variables that a pattern of a match binds."""
+    """Yield the variables that a `match` pattern binds."""
     for node in ast.walk(pattern):
         if isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
             yield node.name

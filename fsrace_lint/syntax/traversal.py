@@ -1,4 +1,4 @@
-"""What statements and expressions are made of: their suites, the expressions in them, the names they bind."""
+"""Traversal of statements and expressions: suites, subexpressions, and bound names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def target_name(target: m.Expr) -> str | None:
-    """Give the name under which a target is bound: `x`, or `self.x`."""
+    """Return the name that a target binds, such as `x` or `self.x`, or None."""
     if isinstance(target, m.Name):
         return target.id
     if isinstance(target, m.Attribute) and isinstance(target.value, m.Name):
@@ -20,11 +20,11 @@ def target_name(target: m.Expr) -> str | None:
 
 
 def bound_names(statements: Iterable[m.Statement], *, walrus: bool = True) -> tuple[str, ...]:
-    """Give the names that some statements may bind, each once, in order.
+    """Return the names that some statements may bind, in order, without duplicates.
 
     Args:
-        statements: The statements; functions and classes defined in them are not entered.
-        walrus: Whether a `:=` may stand in them; to look for one goes through all expressions.
+        statements: The statements. Nested functions and classes are not entered.
+        walrus: Whether the statements may contain `:=`. Searching for it visits all expressions.
     """
     names: dict[str, None] = {}
     for statement in statements:
@@ -33,7 +33,7 @@ def bound_names(statements: Iterable[m.Statement], *, walrus: bool = True) -> tu
 
 
 def bound_in(function: m.Function) -> tuple[str, ...]:
-    """Give the names that the code of a function may bind, each once, in order."""
+    """Return the names that the code of a function may bind, in order, without duplicates."""
     return bound_names(function.body, walrus=function.has_walrus)
 
 
@@ -61,15 +61,15 @@ def _names_in(target: m.Expr) -> Iterator[str]:
 
 
 def constants_in(statements: Iterable[m.Statement], *, walrus: bool = True) -> dict[str, m.Constant]:
-    """Give the constants that names have after some statements, however they are left.
+    """Return the constants that names have after some statements, on every way out of them.
 
     Args:
         statements: The statements, as for `bound_names`.
         walrus: As for `bound_names`.
 
     Returns:
-        The constants by the names, an attribute of a variable as `x.name`. Names that are bound otherwise,
-        in a branch, more than once, or after a way out are left out.
+        The constants by name, with attributes of variables as `x.name`. Names that are bound to anything
+        else, in a branch, more than once, or after a possible `return` are left out.
     """
     found: dict[str, m.Constant | None] = {}
     may_be_left = False
@@ -85,13 +85,13 @@ def constants_in(statements: Iterable[m.Statement], *, walrus: bool = True) -> d
 
 
 def suites(statement: m.Statement) -> tuple[tuple[m.Statement, ...], ...]:
-    """Give the suites a compound statement holds; class bodies count, function bodies do not."""
+    """Return the suites of a compound statement, including class bodies and excluding function bodies."""
     find = _SUITES.get(type(statement))
     return () if find is None else find(statement)
 
 
 def all_in(statements: Iterable[m.Statement]) -> Iterator[m.Statement]:
-    """Give some statements and all that stand in them."""
+    """Yield some statements and all statements nested in them."""
     for statement in statements:
         yield statement
         for suite in suites(statement):
@@ -99,7 +99,7 @@ def all_in(statements: Iterable[m.Statement]) -> Iterator[m.Statement]:
 
 
 def evaluated(statement: m.Statement) -> tuple[m.Expr | None, ...]:
-    """Give the expressions that a statement evaluates itself, outside of its suites."""
+    """Return the expressions that a statement itself evaluates, outside of its suites."""
     match statement:
         case m.If(test=expr) | m.While(test=expr) | m.Assert(test=expr) | m.For(iterable=expr):
             return (expr,)
@@ -121,13 +121,13 @@ def _collect_walrus(expr: m.Expr | None, names: dict[str, None]) -> None:
 
 
 def children(expr: m.Expr) -> tuple[m.Expr, ...]:
-    """Give the expressions that an expression is written with."""
+    """Return the direct subexpressions of an expression."""
     find = _CHILDREN.get(type(expr))
     return () if find is None else find(expr)
 
 
 def within(expr: m.Expr | None) -> Iterator[m.Expr]:
-    """Give an expression and all that it is written with."""
+    """Yield an expression and all its subexpressions."""
     if expr is not None:
         yield expr
         for child in children(expr):

@@ -1,4 +1,4 @@
-"""Write expressions of facts.model as source text, short enough for a message."""
+"""Source text of expressions of `syntax.model`, short enough for a message."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from fsrace_lint.syntax import model as m
 
 LONGEST = 60
 _CONDITIONAL, _OR, _AND, _NOT, _COMPARE, _WHOLE = 1, 2, 3, 4, 5, 20
-"""How strongly an expression holds together, beside those of `_ARITHMETIC`."""
+"""The precedence of expressions; `_ARITHMETIC` has that of operators."""
 _ARITHMETIC: Final = {"|": 6, "&": 8, "+": 10, "-": 10, "*": 11, "/": 11, "//": 11, "%": 11}
 _DISPLAYS: Final = {"list": ("[", "]"), "set": ("{", "}")}
 
 
 def spell(expr: m.Expr) -> str:
-    """Write an expression as a reader would.
+    """Return the source text of an expression.
 
     Args:
         expr: The expression.
 
     Returns:
-        Python-like text of at most LONGEST characters; what was not kept reads `…`.
+        Python-like text of at most `LONGEST` characters. Parts that the facts do not contain are written as
+        `…`.
     """
     text = _spell(expr, 8)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-def _spell(expr: m.Expr, depth: int) -> str:  # noqa: C901  # one line a kind of expression
+def _spell(expr: m.Expr, depth: int) -> str:  # noqa: C901  # one case per kind of expression
     if depth == 0:
         return "…"
     depth -= 1
@@ -88,7 +89,7 @@ def _strength(expr: m.Expr) -> int:
 
 
 def _part(expr: m.Expr, least: int, depth: int) -> str:
-    """Spell a part of an expression, in brackets where it holds together less than it must there."""
+    """Return the source text of an operand, in parentheses if its precedence is too low."""
     text = _spell(expr, depth)
     return f"({text})" if _strength(expr) < least and text != "…" else text
 

@@ -1,1 +1,1 @@
-"""File system accesses: effects of calls, their paths, the existence checks before them, their context."""
+"""Filesystem accesses: the effects of calls, their paths, existence checks, and context."""

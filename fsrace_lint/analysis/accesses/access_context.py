@@ -1,4 +1,4 @@
-"""How an act stands among the processes: who comes to it, what holds them apart, and who shares its path."""
+"""The context of an access: the processes that run it, what serializes them, and how its path is shared."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _ALL: Final = frozenset({"all", "each", "every"})
 
 
 class AccessContexts:
-    """Tells of calls and paths what all callers bring, for every act that is seen there."""
+    """Computes the parts of access contexts that depend on callers."""
 
     def __init__(self, evidence: ConcurrencyEvidence, storage: Storage) -> None:
-        """Prepare for a project; nothing is followed yet."""
+        """Initialize for a project; nothing is computed yet."""
         self.evidence = evidence
         self.entry_states = entry_states = evidence.entry_states
         self.ownership = PathOwnership(entry_states)
@@ -37,7 +37,7 @@ class AccessContexts:
         self._paths, self._storage = entry_states.paths, storage
 
     def first_let_in(self, call_site: CallSite) -> str | None:
-        """Give the scope whose first process comes to a call before the others; None where none does."""
+        """Return the scope whose rank 0 reaches a call before the other ranks, or None."""
         function = call_site.function
         return (
             self.entry_states.protection.serializing_context(call_site)
@@ -45,7 +45,7 @@ class AccessContexts:
         )
 
     def acting(self, operation: Operation, call_site: CallSite) -> ProcessSet:
-        """Tell which processes do it, of those that come to the call."""
+        """Return the processes that run an operation, of those that reach the call."""
         processes = self.entry_states.processes(call_site)
         if operation.only is not None:
             processes &= FIRST[operation.only]
@@ -54,13 +54,13 @@ class AccessContexts:
         return processes
 
     def who_runs(self, call_site: CallSite, processes: ProcessSet) -> Runs:
-        """Tell who does what some processes do at a call, with what all callers bring."""
+        """Classify the processes that run an operation at a call, with the restrictions by all callers."""
         function = call_site.function
         entering = self.entry_states.decorated(function) & self.entry_states.entry_state(function).processes
         return runs(processes & entering)
 
     def shared_by(self, path: AbstractPath | None, spelled: str) -> Reach:
-        """Tell who shares a path that is no process's own."""
+        """Return the processes that share a path that is not private."""
         named = self._storage.named(path, spelled)
         if named is not None:
             return Reach.SHARED if named else Reach.NODE
@@ -68,7 +68,7 @@ class AccessContexts:
         return Reach.NODE if local else Reach.SHARED
 
     def is_opened(self, call_site: CallSite) -> bool:
-        """Tell whether a setting says that all come to a call, else one does: `on_each_node or rank == 0`."""
+        """Return whether a setting decides if all ranks reach a call: `on_each_node or rank == 0`."""
         for literal in call_site.state.conditions:
             test, truth = unnegated(literal.test, truth=literal.truth)
             if isinstance(test, m.Boolean) and (test.operator == "or") == truth:
@@ -81,10 +81,9 @@ class AccessContexts:
 
 
 class LazyAccessContext:
-    """How an act stands among the processes as it is seen from a call.
+    """The context of an access, computed on demand.
 
-    Each part is found when somebody asks for it: most acts are put aside by what they are and where they
-    stand, and to know what all callers bring takes longer than all else.
+    Most accesses are discarded by their operation and code, and the callers are expensive to analyze.
     """
 
     def __init__(
@@ -99,17 +98,17 @@ class LazyAccessContext:
         callee_access: Access | None = None,
         processes: ProcessSet | None = None,
     ) -> None:
-        """Take what is known without a look at the callers.
+        """Initialize without looking at callers.
 
         Args:
-            contexts: Tells of calls and paths what all callers bring.
-            operation: The act.
-            call_site: The call.
-            leaf_call: The call that does it.
-            path: Its path; a part of one counts only if that part is a process's own.
-            path_source: How the source spells that.
-            callee_access: The same act as the function that `call_site` calls has it, where it calls one.
-            processes: Who does it, of those that come to the function, where that is known already.
+            contexts: Computes the parts that depend on callers.
+            operation: The operation.
+            call_site: The call at which the access is reported.
+            leaf_call: The call that runs the operation.
+            path: The path. If it is unpacked from a parameter, it is used only if it is private.
+            path_source: The path, as spelled in the source.
+            callee_access: The same access in the function that `call_site` calls, if any.
+            processes: The processes that run the operation, if they are already known.
         """
         self.contexts = contexts
         self.operation, self.call_site, self.leaf_call = operation, call_site, leaf_call
@@ -120,7 +119,7 @@ class LazyAccessContext:
 
     @lazy
     def processes(self) -> ProcessSet:
-        """Who does it, of those that come to the function."""
+        """The processes that run the operation, of those that enter the function."""
         if self._processes is not None:
             return self._processes
         if self.callee_access is not None:
@@ -129,17 +128,17 @@ class LazyAccessContext:
 
     @lazy
     def own(self) -> ProcessSet:
-        """Who gets from the call to the act, before what the callers bring."""
+        """The processes that get from the call site to the operation, without restrictions by callers."""
         return self.processes & self.contexts.entry_states.decorated(self.call_site.function)
 
     @lazy
     def runs(self) -> Runs:
-        """The answer with what the callers bring."""
+        """Which processes run the operation, with restrictions by all callers."""
         return self.contexts.who_runs(self.call_site, self.processes)
 
     @lazy
     def caught(self) -> frozenset[str]:
-        """The exceptions that are handled around it."""
+        """The names of the exceptions that are handled around the access."""
         entry_states = self.contexts.entry_states
         below = frozenset[str]() if self.callee_access is None else self.callee_access.caught
         here = entry_states.protection.caught(self.call_site)
@@ -147,7 +146,7 @@ class LazyAccessContext:
 
     @lazy
     def locked(self) -> bool:
-        """Whether a lock between processes is held."""
+        """Whether an interprocess lock is held."""
         entry_states = self.contexts.entry_states
         below = self.callee_access is not None and self.callee_access.locked
         here = below or entry_states.protection.locked(self.call_site)
@@ -155,34 +154,34 @@ class LazyAccessContext:
 
     @lazy
     def serialized_by(self) -> str | None:
-        """The scope whose first process is let through before the others."""
+        """The scope whose rank 0 runs the access before the other ranks, or None."""
         below = None if self.callee_access is None else self.callee_access.serialized_by
         return self.contexts.first_let_in(self.call_site) or below
 
     @lazy
     def owned(self) -> tuple[bool, bool]:
-        """Whether its path is a process's own, and whether that is certain."""
+        """Whether the path is private to the process, and whether that is certain."""
         return self.contexts.ownership.of(self.path, self.call_site.function)
 
     @lazy
     def reach(self) -> Reach:
-        """Who shares its path."""
+        """The processes that share the path."""
         private, _ = self.owned
         return Reach.PRIVATE if private else self.contexts.shared_by(self.path, self.path_source)
 
     @lazy
     def certain(self) -> bool:
-        """Whether neither what its path holds nor a setting can keep processes apart."""
+        """Whether the reach is certain, and no setting decides whether all ranks run the access."""
         _, certain = self.owned
         return certain and not any(map(self.contexts.is_opened, {self.call_site, self.leaf_call}))
 
     @property
     def trace(self) -> ConcurrencyTrace:
-        """How several processes come to the function of the call."""
+        """The call chain by which multiple processes reach the function of the call site."""
         return self.contexts.evidence.trace(self.call_site)
 
 
 def _says_all(expr: m.Expr) -> bool:
-    """Tell whether a setting is named after all that do something."""
+    """Return whether the name of a setting contains a word such as `all` or `every`."""
     named = isinstance(expr, (m.Name, m.Attribute))
     return named and not _ALL.isdisjoint(last_name(expr).lower().split("_"))

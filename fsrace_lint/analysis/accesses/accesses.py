@@ -1,4 +1,4 @@
-"""Find the filesystem acts of functions, also those a call leads to."""
+"""Finds the filesystem accesses of functions, including those in the functions that they call."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ if TYPE_CHECKING:
 _CALLERS_DEPTH: Final = 4
 _UNKNOWN_STORAGE: Final = Storage()
 _NOT_DONE: Final = frozenset({"NotImplementedError", "type", "self", "__class__", "__name__", "str"})
-"""What is mentioned in methods that are there to be overridden."""
+"""The names that the code of an abstract method can refer to."""
 _OF_THE_KERNEL: Final = re.compile(r"/(proc|sys|dev(?!/shm))/")
-"""Where each process sees itself, its machine or its container, or nothing is kept."""
+"""Matches paths in kernel filesystems, which store no files or differ between processes or hosts."""
 _NONE: Final = spell(m.Constant(None))
 
 
 class Accesses:
-    """The sites of a project's functions, each function's found once.
+    """The accesses of the functions of a project, computed once per function.
 
-    A site is *open* where its path depends on a parameter and the callers are
-    known: what path it is, and who writes it, is decided where they call.
+    An access is *parametric* if its path depends on a parameter and the function is called in the project.
+    The callers then decide which path it is, and which processes access it.
     """
 
     def __init__(self, entry_states: EntryStates, storage: Storage = _UNKNOWN_STORAGE) -> None:
-        """Prepare for a project; nothing is followed yet."""
+        """Initialize for a project; nothing is computed yet."""
         self.entry_states = entry_states
         self.flows = flows = entry_states.flows
         self.storage = storage
@@ -69,23 +69,27 @@ class Accesses:
 
     @query
     def direct(self, function: LinkedFunction) -> tuple[Access, ...]:
-        """Give the sites that stand in a function, with what all its callers bring."""
+        """Return the accesses in the code of a function."""
         return tuple(self._find(function))
 
     @query
     def all_accesses(self, function: LinkedFunction) -> tuple[Access, ...]:
-        """Give the sites of a function and the open ones that its calls lead to, in the order of the code."""
+        """Return the accesses of a function, and the parametric ones its calls reach, in source order."""
         found = (*self.direct(function), *self._led_to(function, 0))
         return tuple(sorted(found, key=lambda access: access.span))
 
     @query
     def instantiated(self, function: LinkedFunction) -> tuple[Access, ...]:
-        """Give the sites whose path is decided in a function: its own, and those that its calls lead to."""
+        """Return the accesses whose path is decided in a function: its own, and those its calls reach."""
         decided = (access for access in self.all_accesses(function) if not self.is_parametric(access))
         return tuple(access for access in decided if not self._is_no_file(access.path))
 
     def rank_selected(self, function: LinkedFunction) -> Iterator[Access]:
-        """Give the sites of a function where it chooses their processes, the others as `exposed` does."""
+        """Yield accesses, each in the function that selects the processes that run it.
+
+        A parametric access is yielded in its own function if that function selects the processes. All other
+        accesses are those of `instantiated`.
+        """
         for access in self.direct(function):
             if self.is_parametric(access) and runs(access.own) is access.runs:
                 yield access
@@ -98,7 +102,7 @@ class Accesses:
                 yield access
 
     def arrival(self, rename: Access) -> Access | None:
-        """Give a rename as it looks from the path that it makes."""
+        """Return a rename as an access to its new path, or None if the rename has none."""
         target, scope = rename.operation.target, rename.leaf_call.state.scope
         if target is None:
             return None
@@ -110,7 +114,7 @@ class Accesses:
         )
 
     def _brought_up(self, path: AbstractPath | None, access: Access) -> AbstractPath | None:
-        """Give a path of the function that does it as it looks from where a site is seen."""
+        """Return a path of the function of the leaf call, instantiated at the call site of an access."""
         if access.callee_access is None:
             return path
         return self.substituted(
@@ -120,12 +124,12 @@ class Accesses:
         )
 
     def _is_no_file(self, path: AbstractPath | None) -> bool:
-        """Tell whether callers hand over something that is no file: None, or a null device, say."""
+        """Return whether a caller passes something that is not a file, such as None or a null device."""
         texts = () if path is None else [symbol.text for symbol in path.variables()]
         return any(text == _NONE or self.flows.catalog.exact("sink", text) is not None for text in texts)
 
     def may_reach_access(self, function: LinkedFunction) -> bool:
-        """Tell whether there can be sites in a function, or at its calls."""
+        """Return whether a function, or a function that it calls, can access the filesystem."""
         if function in self._leading.functions:
             return True
         return self.flows.relevance.may_use(function, self.effects.names)
@@ -146,7 +150,7 @@ class Accesses:
         )
 
     def operation(self, call_site: CallSite) -> Operation | None:
-        """Give what a call does to the filesystem; None where that is nothing, or nothing that stays."""
+        """Return the operation of a call, or None if it has no effect or writes to a sink."""
         operation = self.effects.operation(call_site.call, call_site.state.scope)
         if operation is None or self._is_sink(operation.path, call_site.state.scope):
             return None
@@ -157,12 +161,12 @@ class Accesses:
         )
 
     def access_at(self, operation: Operation, call_site: CallSite, scope: Environment) -> Access:
-        """Give what is known of an act.
+        """Return the access of an operation.
 
         Args:
-            operation: The act.
-            call_site: The call that does it.
-            scope: The names with which its path is read.
+            operation: The operation.
+            call_site: The call that runs the operation.
+            scope: The environment in which to read the path.
         """
         path = self.entry_states.paths.normalize(operation.path, scope)
         return self._access_of(
@@ -170,7 +174,7 @@ class Accesses:
         )
 
     def access_with_processes(self, call_site: CallSite, operation: Operation, scope: Environment) -> Access:
-        """Give the site of an act whose path is read in `scope`, as it looks from a call."""
+        """Return the access of an operation whose path is read in `scope`, reported at a call site."""
         path = self.entry_states.paths.normalize(operation.path, scope)
         around, processes = self.contexts, self.entry_states.processes(call_site)
         seen = LazyAccessContext(
@@ -186,7 +190,7 @@ class Accesses:
         path: AbstractPath | None,
         processes: ProcessSet,
     ) -> Access:
-        """Give the site of an act as it looks from a call, with the path that it has there."""
+        """Return the access of an operation, reported at a call site with the path at that call site."""
         spelled = spell(operation.path) if call_site is origin or path is None else path.text
         around = self.contexts
         return self._access_of(
@@ -194,7 +198,7 @@ class Accesses:
         )
 
     def is_settled_before(self, call_site: CallSite) -> bool:
-        """Tell whether all processes have met before a call, and none has changed anything since."""
+        """Return whether all ranks synchronize before a call, with no rank-dependent change in between."""
         settled = False
         for earlier in self.flows.call_sites_before(call_site):
             if self.evidence.synchronizes(earlier):
@@ -205,7 +209,7 @@ class Accesses:
         return settled
 
     def _access_of(self, context: LazyAccessContext) -> Access:
-        """Give the site of an act as it looks from a call; what callers bring is found later."""
+        """Return the access with a context."""
         operation, call_site = context.operation, context.call_site
         access = Access(
             operation,
@@ -220,7 +224,7 @@ class Accesses:
         return replace(access, fixed_here=True) if cached else access
 
     def _is_sink(self, path: m.Expr, scope: Environment) -> bool:
-        """Tell whether what is written to is no path: a device, a buffer, a file opened before."""
+        """Return whether a write goes to a sink: a device, a buffer, or a file object."""
         first = path.parts[0] if isinstance(path, m.Format) and path.parts else path
         text = first.value if isinstance(first, m.Constant) and isinstance(first.value, str) else ""
         if _OF_THE_KERNEL.match(text) is not None:
@@ -230,7 +234,7 @@ class Accesses:
         return name is not None and self.flows.catalog.exact("sink", name) is not None
 
     def is_parametric(self, access: Access) -> bool:
-        """Tell whether the callers of its function decide the path of a site, and who writes it."""
+        """Return whether the callers of the function decide the path of an access."""
         return not access.fixed_here and self._depends_on_callers(access)
 
     @lazy
@@ -238,11 +242,10 @@ class Accesses:
         return reaching_functions(self.entry_states, ("effect", "program"), _CALLERS_DEPTH + 1)
 
     def _settled(self, access: Access) -> Access:
-        """Judge a site where it stands if it is what it is whoever calls.
+        """Set `fixed_here` for an access that is contended whichever caller calls its function.
 
-        Its file is named right there, and every caller brings several processes and a path
-        that they share; or its processes are tested there, and no caller brings a path of
-        its own. Not so a download: its caller may test whether it is there.
+        The function itself must name the file or check the rank. Every caller must run in multiple processes,
+        hold no lock, and pass a shared path. Downloads are excluded: the caller may check for the file.
         """
         function = access.call_site.function
         names_the_file = access.path is not None and access.path.spells_its_last_part
@@ -274,12 +277,12 @@ class Accesses:
 
     @recursive_query(beyond=())
     def _opened(self, function: LinkedFunction, depth: int) -> tuple[Access, ...]:
-        """The open sites of a function, its own and those that its calls lead to."""
+        """Return the parametric accesses of a function: its own, and those that its calls reach."""
         found = (*self.direct(function), *self._led_to(function, depth))
         return tuple(access for access in found if self.is_parametric(access))
 
     def _led_to(self, function: LinkedFunction, depth: int) -> Iterator[Access]:
-        """Give the open sites of the functions that a function calls, as they look from the call."""
+        """Yield the parametric accesses of the callees of a function, instantiated at the calls."""
         if function not in self._leading.functions:
             return
         for call_site in self.flows.call_sites(function):
@@ -294,11 +297,11 @@ class Accesses:
                         yield self.instantiate_at(call_site, callee, access)
 
     def _saves_for_all(self, function: LinkedFunction) -> bool:
-        """Tell whether every process must call a function, which decides by itself who writes."""
+        """Return whether every rank must call a function, which decides itself which rank writes."""
         return self.flows.catalog.exact("collective-saver", function.qualified) is not None
 
     def _meant(self, named: LinkedFunction) -> tuple[LinkedFunction, ...]:
-        """Give the function that a call names, and for a method that does nothing what stands in for it."""
+        """Return the called function and, for an abstract method, its only override."""
         if named.owner is None or not _NOT_DONE.issuperset(named.facts.referenced_names):
             return (named,)
         found = (class_.methods.get(named.facts.name) for class_ in named.owner.descendants())
@@ -306,7 +309,7 @@ class Accesses:
         return (named, *others) if len(others) == 1 else (named,)
 
     def instantiate_at(self, call_site: CallSite, callee: LinkedFunction, access: Access) -> Access:
-        """Give a site of a function as it looks from a call of it."""
+        """Return an access of a function, instantiated at a call of the function."""
         path = self.substituted(access.path, call_site, callee)
         spelled = access.path_source if path is None else path.text
         around, operation = self.contexts, access.operation
@@ -320,7 +323,7 @@ class Accesses:
     def substituted(
         self, path: AbstractPath | None, call_site: CallSite, callee: LinkedFunction
     ) -> AbstractPath | None:
-        """Give a path of a function as it looks from a call of it: with what is passed for its parameters."""
+        """Return a path of a function, with the arguments of a call in place of the parameters."""
         return instantiate_at_call(
             self.entry_states.paths, path, call_site.call, call_site.state.scope, callee
         )

@@ -1,4 +1,4 @@
-"""What is put into the collections of a function."""
+"""The elements that a function puts into its collections."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.values.resolve import Resolver
 
 _DEEPEST: Final = 8
-"""How many steps are taken from an element to where it is put in."""
+"""The maximum number of steps from an element to where it is added."""
 _PUTTING: Final = frozenset({"append", "appendleft", "add", "insert"})
 _SAME_ELEMENTS: Final = frozenset({"list", "tuple", "set", "sorted", "reversed"})
 _KEYS: Final = frozenset({"keys", "items"})
 
 
 class CollectionContents:
-    """Finds what the elements of collections are, where these are filled in the code that uses them."""
+    """Finds the elements of collections that are filled in the code that uses them."""
 
     def __init__(self, resolver: Resolver) -> None:
-        """Take what tells what names are bound to."""
+        """Initialize with the resolver of names."""
         self._resolver = resolver
 
     def elements_for(self, binding: Binding) -> Iterator[m.Expr]:
-        """Give the expressions of which one is what a name is bound to.
+        """Yield the expressions that a name can be bound to, if it is bound to an element of a collection.
 
         Args:
-            binding: An element in a loop, for a dictionary its key, or an item by its number; of
-                anything else nothing is given.
+            binding: The element in a loop (for a dictionary, its key) or an item by its index. Nothing is
+                yielded for any other binding.
         """
         match binding:
             case IterationElement(source=Expression(expr=expr, scope=scope), index=None | 0):
@@ -66,7 +66,7 @@ class CollectionContents:
 
 
 def _put_into(name: str, body: Iterable[m.Statement]) -> Iterator[m.Expr]:
-    """Give what some statements put into the collection of a name; into a dictionary, the keys."""
+    """Yield the elements that statements add to a collection; for a dictionary, the keys."""
     for statement in body:
         match statement:
             case m.Assign(targets=[m.Subscript(value=m.Name(id=filled), index=key)]) if filled == name:
@@ -83,7 +83,7 @@ def _first(target: m.Expr) -> m.Expr:
 
 
 def _end(path: m.Expr) -> m.Expr:
-    """Give the expression for the end of a path that is joined of several."""
+    """Return the last part of a path expression."""
     match path:
         case m.Call(arguments=[*_, last]) | m.Binary(right=last) | m.Format(parts=[*_, last]):
             return last

@@ -1,4 +1,4 @@
-"""What a call does to the filesystem, according to the catalog."""
+"""The effects of calls on the filesystem, according to the catalog."""
 
 from __future__ import annotations
 
@@ -48,23 +48,23 @@ _PATHLIB_POSITIONS: Final = {"write_text": 1, "write_bytes": 1, "extractall": 2,
 
 
 class Effects:
-    """Reads calls as acts on the filesystem."""
+    """Finds the filesystem operations of calls."""
 
     def __init__(self, resolver: Resolver, catalog: Catalog, relevance: Relevance) -> None:
-        """Prepare for a project."""
+        """Initialize for a project."""
         self.resolver = resolver
         self.catalog = catalog
         known = catalog.last_names["effect"] | catalog.last_names["program"]
         self.names = relevance.library_names(known)
-        """The names by which what has an effect may be called in the project."""
+        """The names that calls with an effect can have in the project."""
 
     def looks(self, call_site: CallSite) -> bool:
-        """Tell whether a call asks the filesystem what is there."""
+        """Return whether a call checks for the existence of paths."""
         operation = self.operation(call_site.call, call_site.state.scope)
         return operation is not None and operation.op in LOOKING
 
     def operation(self, call: m.Call, scope: Environment) -> Operation | None:
-        """Tell what a call does to the filesystem, or None where it does nothing known."""
+        """Return the operation of a call, or None if the call has no known effect."""
         if last_name(call.function) not in self.names:
             return None
         return self._read(call, scope)
@@ -87,7 +87,7 @@ class Effects:
         return None
 
     def _unresolved(self, call: m.Call, scope: Environment) -> Operation | None:
-        """A method whose name tells what it does, on an object that nothing else is known of."""
+        """Return the operation of a method of an unknown object, according to the name of the method."""
         if not isinstance(call.function, m.Attribute):
             return None
         method, receiver = call.function.name, call.function.value
@@ -111,7 +111,7 @@ class Effects:
         return _act(effect, call, name, None if mode is None else self._usual(mode, scope))
 
     def _usual(self, mode: m.Expr, scope: Environment) -> m.Expr:
-        """Give the value of a name, or what a parameter is where no caller gives it."""
+        """Return the value of a name, or the default value of a parameter."""
         bound = self.resolver.binding(mode.id, scope) if isinstance(mode, m.Name) else None
         if isinstance(bound, Expression):
             return bound.expr
@@ -127,7 +127,7 @@ class Effects:
 
 
 def _could_be(effect: Effect, method: str, call: m.Call) -> bool:
-    """Tell whether a call looks as the method of that name is called: one of pathlib's, or with a path."""
+    """Return whether a call of a method fits its entry: it has pathlib arguments, or passes a path."""
     if effect.path != "self" and method not in _PATHLIB_POSITIONS:
         return library_argument(call, effect.path) is not None
     few = len(call.arguments) <= _PATHLIB_POSITIONS.get(method, 0)
@@ -151,7 +151,7 @@ def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> 
         return None
     tolerant = holds(effect.tolerant, call)
     if op == "mkdir" and effect.tree and tolerant:
-        # a tree that is copied into what is there already replaces one file after the other
+        # copying a tree into an existing directory replaces its files one by one
         op, tolerant = "copy", False
     return Operation(
         op=op,
@@ -172,7 +172,7 @@ def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> 
 
 
 def _is_asked_for(effect: Effect, call: m.Call) -> bool:
-    """Tell whether a call does it at all: what it does only on demand must be demanded."""
+    """Return whether a call runs the operation at all: an optional operation must be requested."""
     which = effect.condition
     return not which or argument(which).default == "true" or library_argument(call, which) is not None
 

@@ -1,4 +1,4 @@
-"""What a process does first, so that it goes on alone."""
+"""Operations by which one process claims a path exclusively."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _TAKING: Final = frozenset({"delete", "rename"})
 
 
 class ExclusiveClaims:
-    """Finds, for the acts of a function, what was done before and leaves nothing to race for."""
+    """Finds earlier accesses in a function that leave nothing to race for."""
 
     def __init__(self, paths: PathNormalizer) -> None:
-        """Prepare for a project."""
+        """Initialize for a project."""
         self.paths = paths
 
     def of(self, accesses: Iterable[Access]) -> Iterator[Access]:
-        """Give the sites of a function in their order, each with what makes it one process's own."""
+        """Yield the accesses of a function, in source order, with `claimed_by` set."""
         made: list[Access] = []
         before: list[Access] = []
         for each in accesses:
@@ -40,9 +40,9 @@ class ExclusiveClaims:
             made = [*made, access] if claims else [claim for claim in made if not _gives_back(access, claim)]
 
     def _is_won(self, taken: Access, access: Access, before: Sequence[Access]) -> bool:
-        """Tell whether one process alone comes to an act: the one that took away a file that belongs to it.
+        """Return whether only the process that deleted or renamed `taken` reaches an access.
 
-        All others fail there, as long as nobody makes that file again.
+        All other processes fail at that point, unless something in between recreates the file.
         """
         states = taken.call_site.state.conditions, access.call_site.state.conditions
         always = states[0] == states[1][: len(states[0])] and len(taken.call_site.loops) <= len(
@@ -59,11 +59,11 @@ class ExclusiveClaims:
 
 
 def _leaves_nothing(made: Access, access: Access) -> bool:
-    """Tell whether what is made before an act leaves nothing to race for.
+    """Return whether an earlier creation leaves nothing to race for.
 
-    It is the folder that the act makes; or it is made by one process alone, which goes on to what
-    lies in it, or to anything where its name says that it is a lock. Not so in a folder for what is
-    unpacked or downloaded: those that find the folder and skip that work on half of it.
+    It created the same directory or one in it. Or only one process can create it, and that process goes on
+    to files in it, or to anything if its name is that of a lock. Extractions and downloads into such a
+    directory are excluded, because a process that finds the directory uses incomplete files.
     """
     before, here = made.call_site.state.conditions, access.call_site.state.conditions
     if made.path is None:
@@ -83,13 +83,13 @@ def _makes(access: Access, path: AbstractPath) -> bool:
 
 
 def _gives_back(access: Access, made: Access) -> bool:
-    """Tell whether a lock that was made is taken away."""
+    """Return whether an access deletes a lock that was created."""
     lock = made.path
     return access.op == "delete" and lock is not None and access.path == lock and lock.names_a_lock
 
 
 def _losers_leave(made: Access, access: Access) -> bool:
-    """Tell whether a process that finds there what is to be made never comes to an act behind it."""
+    """Return whether a process that gets `FileExistsError` from the creation leaves before the access."""
     return any(
         literal.attempt is not None
         and literal.exit != ""

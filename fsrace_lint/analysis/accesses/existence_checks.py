@@ -1,4 +1,4 @@
-"""Existence tests whose outcome led to a site."""
+"""Existence checks whose results lead to an access."""
 
 from __future__ import annotations
 
@@ -28,10 +28,17 @@ _ALIASES_DEPTH: Final = 4
 
 
 class _CheckAnswer(Record, frozen=True):
-    """An expression that came out one way; `implied` where the whole test could not come out so otherwise.
+    """A tested expression, and its outcome.
 
-    Where it is a listing, `entry` is the name that was looked for in it. `through` is the call of a
-    function of the project in which it is found, and the scope of that call; `said` is what that gave.
+    Attributes:
+        expr: The expression.
+        scope: The environment in which to read it.
+        truth: The outcome.
+        implied: Whether the outcome of the whole test implies this outcome.
+        depth: The number of names and calls followed so far.
+        entry: For a directory listing, the name that is searched in it.
+        through: The call of a function of the project that contains the expression, and its scope.
+        said: The result of that call.
     """
 
     expr: m.Expr
@@ -45,19 +52,19 @@ class _CheckAnswer(Record, frozen=True):
 
 
 class ExistenceChecks:
-    """Finds the tests before sites."""
+    """Finds the existence checks before calls."""
 
     def __init__(self, entry_states: EntryStates, effects: Effects) -> None:
-        """Prepare for a project."""
+        """Initialize for a project."""
         self.entry_states = entry_states
         self.flows = entry_states.flows
         self.effects = effects
 
     def wanting(self, access: Access) -> ExistenceCheck | None:
-        """Give the nearest test before a site that makes what it found missing.
+        """Return the nearest check before an access that found the path missing, or None.
 
-        That may be a function of the project that is asked about the path, or about
-        the object whose method the site stands in: what it answers is taken to say so.
+        A call of a function of the project counts as such a check if it contains an existence check and takes
+        the path, or is a method without arguments.
         """
         for literal in reversed(access.call_site.state.conditions):
             for call, answer in self._calls(_CheckAnswer(literal.test, literal.scope, literal.truth)):
@@ -71,7 +78,7 @@ class ExistenceChecks:
         return None
 
     def _asks_about(self, call: m.Call, scope: Environment, path: AbstractPath) -> bool:
-        """Tell whether a function of the project looks for what it is given: this path, or a part of it."""
+        """Return whether a function of the project checks for a path, or a part of it, that it is passed."""
         callee = self.flows.resolver.callee(call, scope)
         if callee is None:
             return False
@@ -83,11 +90,11 @@ class ExistenceChecks:
         return any(map(self.effects.looks, self.flows.call_sites(callee)))
 
     def before(self, call_site: CallSite) -> Iterator[ExistenceCheck]:
-        """Give the existence tests that led to a call, nearest first, of whatever path."""
+        """Yield the existence checks that lead to a call, for any path, nearest first."""
         return self.among(call_site.state.conditions, call_site.call)
 
     def among(self, conditions: Sequence[PathCondition], call: m.Call) -> Iterator[ExistenceCheck]:
-        """Give the existence tests that some tests before a call consist of, nearest first."""
+        """Yield the existence checks in the conditions before a call, nearest first."""
         for literal in reversed(conditions):
             for asked, answer in self._calls(_CheckAnswer(literal.test, literal.scope, literal.truth)):
                 probe = self._probe(asked, answer, literal, call)
@@ -95,7 +102,7 @@ class ExistenceChecks:
                     yield probe
 
     def _calls(self, answer: _CheckAnswer) -> Iterator[tuple[m.Call, _CheckAnswer]]:
-        """Give the calls that a test consists of, and how each came out."""
+        """Yield the calls in a test, each with its outcome."""
         match answer.expr:
             case m.Call() as call:
                 yield call, answer
@@ -146,10 +153,10 @@ class ExistenceChecks:
     def _chosen(
         self, answer: _CheckAnswer, bound: ConditionalValue, fits: Callable[[object], bool]
     ) -> Iterator[tuple[m.Call, _CheckAnswer]]:
-        """Give the calls in the test that chose what a name is bound to, by what it was then.
+        """Yield the calls in the test that selected the value of a name, given the outcome for that value.
 
-        What is no constant, what was loaded for instance, is taken for neither None nor false, but
-        not surely so.
+        A value that is not a constant, such as a loaded object, is assumed to be neither None nor false. The
+        result is then not implied.
         """
         sides = [
             side.expr if isinstance(side, Expression) and isinstance(side.expr, m.Constant) else None
@@ -174,9 +181,9 @@ class ExistenceChecks:
     def _returned(
         self, call: m.Call, answer: _CheckAnswer, fits: Callable[[object], bool]
     ) -> Iterator[tuple[m.Call, _CheckAnswer]]:
-        """Give the calls in what a function of the project returns, or in the tests that choose it.
+        """Yield the calls in the return value of a function of the project, or in the tests that select it.
 
-        Of several ways out it is left by one that returns a constant as it came out.
+        The tests count if exactly one of multiple exits returns a constant with the outcome.
         """
         if answer.through is not None or answer.depth >= _ALIASES_DEPTH:
             return
@@ -209,7 +216,7 @@ class ExistenceChecks:
         return _made(call, path, answer, literal, then, asks=operation.api.rpartition(".")[2])
 
     def _in_folder(self, folder: AbstractPath | None, entry: Expression) -> AbstractPath | None:
-        """Give the path of what has a name in a folder."""
+        """Return the path of an entry of a directory."""
         name = self.entry_states.paths.normalize(entry.expr, entry.scope)
         return (
             None
@@ -219,7 +226,7 @@ class ExistenceChecks:
 
 
 def _is_constant(value: m.Expr | None) -> bool:
-    """Tell whether a way out of a function returns a constant; None at the end of the code."""
+    """Return whether an exit returns a constant; without a value, it returns None."""
     return value is None or isinstance(value, m.Constant)
 
 
@@ -228,7 +235,7 @@ def _constant(value: m.Expr | None) -> object:
 
 
 def related(probed: AbstractPath, path: AbstractPath | None) -> bool:
-    """Tell whether a test of one path says something of another: of the same, or of what it lies in."""
+    """Return whether a check of one path applies to another: they are equal, or one contains the other."""
     if path is None:
         return False
     return probed.is_within(path) or path.is_within(probed) or path.is_parent_of(probed)
@@ -261,7 +268,7 @@ def _made(
 
 
 def _raised_otherwise(literal: PathCondition) -> str:
-    """Tell whether the other side of a branch ends by raising."""
+    """Return `raise` if the other branch ends with a `raise` statement, or an empty string."""
     if literal.branch is None:
         return ""
     other = literal.branch.orelse if literal.truth else literal.branch.body

@@ -1,4 +1,4 @@
-"""Where a reason for silence stands: the test, the handler, the lock or the caller that decides."""
+"""Places that explain why an access is not reported: a rank check, a handler, a lock, or a caller."""
 
 from __future__ import annotations
 
@@ -29,7 +29,13 @@ _DEEPEST: Final = 8
 
 
 class ExplanationStep(NamedTuple):
-    """A call on the way up from a site; `edge` led here, and `is_one_of_several` says that others do too."""
+    """A call on the way up the call graph from an access.
+
+    Attributes:
+        call_site: The call.
+        edge: The call edge from it to the previous step.
+        is_one_of_several: Whether other call edges lead there too.
+    """
 
     call_site: CallSite
     edge: CallEdge | None = None
@@ -37,10 +43,10 @@ class ExplanationStep(NamedTuple):
 
 
 class ExplanationPlaces:
-    """Finds the places that reasons point at, the nearest to the site first."""
+    """Finds the places that explain accesses, nearest first."""
 
     def __init__(self, entry_states: EntryStates) -> None:
-        """Prepare for a project."""
+        """Initialize for a project."""
         self.entry_states = entry_states
         self.protection = entry_states.protection
         self.flows = entry_states.flows
@@ -48,14 +54,14 @@ class ExplanationPlaces:
     def nearest(
         self, call_site: CallSite, look: Callable[[ExplanationStep], Place | None]
     ) -> tuple[Place, ExplanationStep] | tuple[None, None]:
-        """Look at a call, at the calls of its function, at the calls of those, and so on.
+        """Search a call, the calls of its function, their callers, and so on.
 
         Args:
-            call_site: The call to begin with.
-            look: Gives the place of what is looked for, where a call has it.
+            call_site: The call to start with.
+            look: Returns the place to find if a step has it.
 
         Returns:
-            The first place that it gives, and the call.
+            The first place found and its step, or None for both.
         """
         for step in self._upward(call_site):
             place = look(step)
@@ -77,13 +83,13 @@ class ExplanationPlaces:
                 waiting += [ExplanationStep(edge.call_site, edge, several) for edge in edges]
 
     def guard(self, step: ExplanationStep, wanted: Runs) -> Place | None:
-        """Find what lets only so few processes come to a call: who runs what is handed over, or its guard."""
+        """Return the place of the rank check for a call: in its function, or in the helper that runs it."""
         if step.edge is not None and runs(step.edge.only) is wanted:
             return place_of(step.call_site)
         return self.guard_at(step.call_site, wanted)
 
     def guard_at(self, call_site: CallSite, wanted: Runs) -> Place | None:
-        """Find what guards a call in its own function: a test, a call that leaves, a decorator."""
+        """Return the place of the rank check in the function of a call: a test, an exit, or a decorator."""
         reached = TOP
         for literal in call_site.state.conditions:
             reached &= self.entry_states.deciding(literal)
@@ -101,7 +107,7 @@ class ExplanationPlaces:
         return Place(call_site.function.module.path, span or call_site.call.span)
 
     def _left_behind(self, call_site: CallSite, wanted: Runs) -> Place:
-        """Find the call from which the others do not come back, or else a test that asks for a rank."""
+        """Return the place of the call from which the other ranks do not return, or of a rank check."""
         before: CallSite | None = None
         for earlier in self.flows.call_sites_before(call_site):
             if runs(earlier.state.processes) is wanted:
@@ -117,19 +123,19 @@ class ExplanationPlaces:
         return Place(call_site.function.module.path, tests[0].span) if tests else place_of(call_site)
 
     def _divides(self, test: m.Expr, scope: Environment) -> bool:
-        """Tell whether a part of a test asks for a rank: `not path or rank == 0`."""
+        """Return whether a part of a test is a rank check: `not path or rank == 0`."""
         divided = self.entry_states.rank_tests.partition(test, scope) != UNPARTITIONED
         return divided or any(self._divides(part, scope) for part in parts(test))
 
     def _lets_few_return(self, call_site: CallSite) -> bool:
-        """Tell whether a call is one of a function of the project from which not all come back."""
+        """Return whether a call runs a function of the project from which not all processes return."""
         entity = self.flows.resolver.symbol(call_site.call.function, call_site.state.scope)
         function = as_function(entity)
         exits = () if function is None else self.flows.exit_points(function)
         return bool(exits) and not any(way.state.processes == TOP for way in exits)
 
     def handler(self, step: ExplanationStep, tolerates: Callable[[frozenset[str]], bool]) -> Place | None:
-        """Find the handler around a call; none is around what it is only handed."""
+        """Return the place of the handler around a call. A callback has no handler around it."""
         return (
             None
             if step.edge is not None and step.edge.passed_as_callback
@@ -137,7 +143,7 @@ class ExplanationPlaces:
         )
 
     def handler_at(self, call_site: CallSite, tolerates: Callable[[frozenset[str]], bool]) -> Place | None:
-        """Find the handler around a call, or the context that suppresses, in its own function."""
+        """Return the place of the handler or suppressing context around a call, in its function."""
         for net in reversed(call_site.exception_contexts):
             for handler in net.handlers:
                 alone = replace(
@@ -153,18 +159,18 @@ class ExplanationPlaces:
         return None
 
     def lock(self, step: ExplanationStep) -> Place | None:
-        """Find where the lock around a call is made or entered; a call that is only handed it holds none."""
+        """Return where the lock around a call is created or entered. A callback has no lock around it."""
         return (
             None if step.edge is not None and step.edge.passed_as_callback else self.lock_at(step.call_site)
         )
 
     def lock_at(self, call_site: CallSite) -> Place | None:
-        """Find where the lock around a call, in its own function, is made or entered."""
+        """Return where the lock around a call, in its function, is created or entered."""
         held = self.protection.held(call_site)
         return (self._made(held[0], call_site.state.scope) or place_of(call_site)) if held else None
 
     def first(self, step: ExplanationStep) -> Place | None:
-        """Find what lets one process go first: who runs what is handed over, or the context around a call."""
+        """Return the place of the context or helper in which one rank goes first."""
         if step.edge is not None and step.edge.passed_as_callback:
             return None if step.edge.first is None else place_of(step.call_site)
         call_site = step.call_site
@@ -175,7 +181,7 @@ class ExplanationPlaces:
         return None
 
     def private(self, expr: m.Expr, scope: Environment, depth: int = 0) -> Place | None:
-        """Find where what differs from process to process in a value is asked for, where that is a call."""
+        """Return the place of the call whose result is the reason why a value differs between processes."""
         if depth > _DEEPEST or not self.entry_states.rank_dependence.is_rank_dependent(expr, scope):
             return None
         if isinstance(expr, (m.Name, m.Attribute)):
@@ -192,7 +198,7 @@ class ExplanationPlaces:
         return place
 
     def passed(self, step: ExplanationStep) -> Place | None:
-        """Tell whether a caller passes something that differs from process to process."""
+        """Return the place of the call if it passes a value that differs between processes."""
         if step.edge is None:
             return None
         scope = step.call_site.state.scope
@@ -205,7 +211,7 @@ class ExplanationPlaces:
         return None
 
     def _made(self, expr: m.Expr, scope: Environment) -> Place | None:
-        """Find the call that made an object, also by its name."""
+        """Return the place of the call that creates an object, also if the object is given by name."""
         span = _span_of(expr)
         if span is not None:
             return Place(scope.function.module.path, span)
@@ -214,7 +220,7 @@ class ExplanationPlaces:
 
 
 def place_of(call_site: CallSite) -> Place:
-    """Give the place of a call."""
+    """Return the place of a call."""
     return Place(call_site.function.module.path, call_site.call.span)
 
 
@@ -224,7 +230,7 @@ def _place(value: Expression) -> Place | None:
 
 
 def _span_of(expr: m.Expr) -> Span | None:
-    """Give the place of an expression, which only calls have, within it."""
+    """Return the span of the first call in an expression. Only calls have spans."""
     if isinstance(expr, m.Call):
         return expr.span
     return next(filter(None, map(_span_of, parts(expr))), None)

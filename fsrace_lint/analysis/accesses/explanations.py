@@ -1,4 +1,4 @@
-"""Why a site is no finding: what the program believes of it, and where that stands."""
+"""Reasons why an access is not reported, and the places that show them."""
 
 from __future__ import annotations
 
@@ -29,16 +29,22 @@ _ERRORS: Final = {
     "rename": "FileNotFoundError",
 }
 _ACCEPTED: Final = {
-    "mkdir": "a directory that is there already is accepted",
-    "delete": "it is accepted that it is gone already",
+    "mkdir": "an existing directory is accepted",
+    "delete": "a missing path is accepted",
 }
 _ALONE: Final = frozenset({"mkdir", "write", "copy", "delete", "rename", "link", "extract", "download"})
-"""The operations that rules report without a test before them."""
-_FIRST: Final = {"local": "the main process of each node", "group": "the first process of each group"}
+"""The operations that rules report without a check before them."""
+_FIRST: Final = {"local": "local rank 0 of each node", "group": "rank 0 of each group"}
 
 
 class Reason(Record, frozen=True):
-    """Why a site is silent: `kind` in one word, `text` in a sentence, `place` where it stands."""
+    """Why an access is not reported.
+
+    Attributes:
+        kind: The reason in one word.
+        text: The reason in a sentence.
+        place: The place that shows it, if any.
+    """
 
     kind: str
     text: str
@@ -46,28 +52,28 @@ class Reason(Record, frozen=True):
 
     @property
     def is_weak(self) -> bool:
-        """Whether nothing speaks for the site; too little speaks against it."""
+        """Whether nothing shows that the access is safe, and too little shows that it is not."""
         return self.kind in _WEAK
 
 
 class Explanations:
-    """Finds the reasons for silence, the strongest first."""
+    """Finds the reasons why accesses are not reported, strongest first."""
 
     def __init__(self, entry_states: EntryStates) -> None:
-        """Prepare for a project; nothing is followed yet."""
+        """Initialize for a project; nothing is computed yet."""
         self.entry_states = entry_states
         self.protection = entry_states.protection
         self.flows = entry_states.flows
         self.causes = ExplanationPlaces(entry_states)
 
     def reason(self, access: Access) -> Reason:
-        """Tell what keeps a site silent.
+        """Return why an access is not reported.
 
         Args:
-            access: A site that no rule reported.
+            access: An access that no rule reports.
 
         Returns:
-            The reason that decides most; `unexposed` where there is none and no rule looks for this.
+            The strongest reason, or `unexposed` if there is none and no rule covers such an access.
         """
         return (
             self._by_nature(access)
@@ -82,13 +88,13 @@ class Explanations:
 
     @staticmethod
     def _by_nature(access: Access) -> Reason | None:
-        """What the call does makes it safe, whoever runs it."""
+        """Return a reason if the operation itself is safe, whichever processes run it."""
         if access.operation.tolerant:
-            return Reason("tolerant", _ACCEPTED.get(access.op, "what another process did is accepted"))
+            return Reason("tolerant", _ACCEPTED.get(access.op, "the result of another process is accepted"))
         if access.operation.synchronized:
-            return Reason("synchronized", f"{_doer(access)} holds several processes apart by itself")
+            return Reason("synchronized", f"{_doer(access)} coordinates processes itself")
         if access.operation.exclusive and access.op == "write":
-            return Reason("exclusive", "one process alone can create it, the others fail")
+            return Reason("exclusive", "only one process can create it; the other processes fail")
         return None
 
     @staticmethod
@@ -97,7 +103,7 @@ class Explanations:
             return None
         place = Place(access.claimed_by.file, access.claimed_by.span)
         return Reason(
-            "preceded", f"{access.claimed_by.callee} comes first and leaves nothing to race for", place
+            "preceded", f"`{access.claimed_by.callee}()` runs first and leaves nothing to race for", place
         )
 
     def _guarded(self, access: Access) -> Reason | None:
@@ -105,34 +111,32 @@ class Explanations:
             return None
         operation, scope = access.operation, access.leaf_call.state.scope
         if operation.only is not None and runs(FIRST[operation.only]) is access.runs:
-            return Reason(
-                "guard", f"{_doer(access)} does it on {access.runs.value} alone", _elsewhere(access)
-            )
+            return Reason("guard", f"{_doer(access)} does it on {access.runs.value} only", _elsewhere(access))
         if (
             operation.condition is not None
             and runs(self.entry_states.rank_tests.partition(operation.condition, scope)[0]) is access.runs
         ):
-            text = f"{spell(operation.condition)} lets {access.runs.value} do it"
+            text = f"`{spell(operation.condition)}` lets only {access.runs.value} do it"
             return Reason("guard", text, place_of(access.leaf_call))
         return self._guarded_here(access) or self._guarded_below(access) or Reason("guard", _who(access))
 
     def _guarded_here(self, access: Access) -> Reason | None:
-        """Find the guard around the call from which a site is seen, or around the callers."""
+        """Return the rank check around the call site of an access, or around its callers."""
         place, step = self.causes.nearest(access.call_site, lambda step: self.causes.guard(step, access.runs))
         if step is None or place is None:
             return None
         facts = step.call_site.function.facts
         if self.entry_states.hooks.of(step.call_site.function) is not None and place.span == facts.span:
-            return Reason("guard", f"the framework calls {facts.name} in {access.runs.value}", place)
-        callers = ", whoever calls it" if step.is_one_of_several else ""
+            return Reason("guard", f"the framework calls `{facts.name}()` in {access.runs.value}", place)
+        callers = ", regardless of the caller" if step.is_one_of_several else ""
         return Reason("guard", _who(access) + callers, place)
 
     def _guarded_below(self, access: Access) -> Reason | None:
-        """Find the guard between the call from which a site is seen and the one that does it."""
+        """Return the rank check between the call site and the leaf call of an access."""
         for call_site in access.inlined_chain[1:]:
             place = self.causes.guard_at(call_site, access.runs)
             if place is not None:
-                return Reason("guard", f"{access.runs.value} gets to {_doer(access)}", place)
+                return Reason("guard", f"only {access.runs.value} reaches {_doer(access)}", place)
         return None
 
     def _private(self, access: Access) -> Reason | None:
@@ -146,12 +150,12 @@ class Explanations:
         )
         place, step = self.causes.nearest(access.call_site, self.causes.passed)
         if own:
-            return Reason("private", f"{whose}: {own} differs", self._source(access) or place)
+            return Reason("private", f"{whose}: `{own}` differs", self.source(access) or place)
         callers = "the caller passes it" if _is_only(step) else "every caller passes one"
         return Reason("private", f"{whose}: {callers}", place)
 
     def _is_private_throughout(self, access: Access) -> bool:
-        """Tell whether a rename has both its paths for itself; whatever else has one."""
+        """Return whether all paths of an access are private; a rename has two."""
         if access.op != "rename":
             return True
         others = (value for value in access.leaf_call.call.arguments if value is not access.operation.path)
@@ -163,8 +167,8 @@ class Explanations:
         )
         return path is not None and path.rank_dependent
 
-    def _source(self, access: Access) -> Place | None:
-        """Find the call that gives each process another value for its path."""
+    def source(self, access: Access) -> Place | None:
+        """Return the place of the call that gives each process a different path, if it is known."""
         values = (
             (access.operation.path,) if access.call_site is access.leaf_call else parts(access.call_site.call)
         )
@@ -179,7 +183,7 @@ class Explanations:
         for call_site in access.inlined_chain:
             held = self.protection.held(call_site)
             if held:
-                return Reason("lock", f"{spell(held[0])} is held", self.causes.lock_at(call_site))
+                return Reason("lock", f"`{spell(held[0])}` is held", self.causes.lock_at(call_site))
         place, step = self.causes.nearest(access.call_site, self.causes.lock)
         who = "the caller" if _is_only(step) else "every caller"
         return Reason("lock", f"{who} holds a lock", place)
@@ -192,64 +196,64 @@ class Explanations:
         for call_site in access.inlined_chain:
             place = self.causes.handler_at(call_site, tolerating)
             if place is not None:
-                return Reason("handled", f"{error} is handled", place)
+                return Reason("handled", f"`{error}` is handled", place)
         place, step = self.causes.nearest(
             access.call_site, lambda step: self.causes.handler(step, tolerating)
         )
         callers = "" if _is_only(step) else " by every caller"
-        return Reason("handled", f"{error} is handled{callers}", place)
+        return Reason("handled", f"`{error}` is handled{callers}", place)
 
     def _ordered(self, access: Access) -> Reason | None:
         if access.serialized_by is None:
             return None
-        who = _FIRST.get(access.serialized_by, "the main process")
+        who = _FIRST.get(access.serialized_by, "rank 0")
         place, _ = self.causes.nearest(access.call_site, self.causes.first)
-        return Reason("first", f"{who} is done here before the others begin", place)
+        return Reason("first", f"{who} finishes this before the other processes start", place)
 
     @staticmethod
     def _unproven(access: Access) -> Reason:
-        """What a site lacks for a finding, though nothing speaks for it."""
+        """Return what is missing for a finding, if the access is not shown to be safe."""
         op = access.op
         if op == "link":
-            return Reason("unexposed", "no rule reports a link without a test or a removal before it")
+            return Reason("unexposed", "no rule reports a link without a check or a removal before it")
         if op == "rename" and access.reach is Reach.PRIVATE:
-            return Reason("unexposed", "no rule reports what a rename makes of a path of one's own")
+            return Reason("unexposed", "no rule reports a rename of a private path")
         if op not in _ALONE:
             return Reason("unexposed", f"no rule reports a {op}")
         if op in {"write", "delete", "rename"} and access.path is None:
-            return Reason("unknown", f"what {_bare(access.path_source)} holds could not be followed")
+            return Reason("unknown", f"the value of `{_bare(access.path_source)}` is unknown")
         if access.evidence is Evidence.NONE:
-            return Reason("unproven", "nothing shows that several processes run this script")
+            return Reason("unproven", "nothing shows that multiple processes run this script")
         if access.evidence is not Evidence.EVIDENT:
-            return Reason("unproven", "nothing shows that several processes run it")
-        return Reason("unexposed", f"no rule that is on reports this {op}")
+            return Reason("unproven", "nothing shows that multiple processes run this code")
+        return Reason("unexposed", f"no enabled rule reports this {op}")
 
 
 def _doer(access: Access) -> str:
-    """The function that does it, as the source spells it."""
-    return spell(access.leaf_call.call.function)
+    """Return the function of the leaf call, as spelled in the source."""
+    return f"`{spell(access.leaf_call.call.function)}()`"
 
 
 def _elsewhere(access: Access) -> Place | None:
-    """The call that does it, where the site is seen from another."""
+    """Return the place of the leaf call if it is not the call site."""
     return None if access.call_site is access.leaf_call else place_of(access.leaf_call)
 
 
 def _who(access: Access) -> str:
-    return f"{access.runs.value} comes here"
+    return f"only {access.runs.value} runs this"
 
 
 def _is_only(step: ExplanationStep | None) -> bool:
-    """Tell whether what was found holds for one way to a site, and not for one of several."""
+    """Return whether a step is on the only path in the call graph to an access."""
     return step is not None and not step.is_one_of_several
 
 
 def _tolerating(access: Access, error: str) -> Callable[[frozenset[str]], bool]:
-    """Tell of some handled exceptions whether losing the race does no harm with them."""
+    """Return a function that checks whether losing the race is harmless if some exceptions are handled."""
     return lambda caught: access.operation.tolerant or handles(caught, error)
 
 
 def _bare(spelled: str) -> str:
-    """Take the braces off a path that is one name."""
+    """Strip the braces of a path that is a single name."""
     inner = spelled[1:-1]
     return inner if spelled == f"{{{inner}}}" and "{" not in inner and "}" not in inner else spelled

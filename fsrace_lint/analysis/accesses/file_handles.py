@@ -1,4 +1,4 @@
-"""Open files: which call opened them, and what is done with them before they are closed."""
+"""Open files: the calls that open them, and their uses until they are closed."""
 
 from __future__ import annotations
 
@@ -26,32 +26,29 @@ if TYPE_CHECKING:
 _DEEPEST: Final = 6
 _FILE: Final = "io.IOBase"
 _EMPTYING: Final = frozenset({"flush", "close"})
-"""The methods after which nothing of a file is left in a buffer of this process."""
+"""The methods after which nothing is left in the buffer of a file."""
 _LOOKING: Final = frozenset({"fileno", "isatty", "seek", "tell", "read", "readline", "readlines", "readable"})
-"""The methods that put nothing into a file."""
+"""The methods that write nothing to a file."""
 _BY_NUMBER: Final = frozenset({"os.fsync", "os.fdatasync", "os.fstat", "os.close", "os.chmod", "os.fchmod"})
-"""The calls that take an open file and put nothing into it."""
+"""The calls that take an open file and write nothing to it."""
 
 
 class FileHandles:
-    """Follows open files from the call that opened them."""
+    """Traces open files to the calls that open them."""
 
     def __init__(self, entry_states: EntryStates, effects: Effects) -> None:
-        """Prepare for a project."""
+        """Initialize for a project."""
         self.entry_states = entry_states
         self.flows = entry_states.flows
         self.effects = effects
 
     def opening(self, file: m.Expr, scope: Environment, depth: int = 0) -> OpenFile | None:
-        """Find the call that opened a file.
+        """Return the call that opens a file, or None if it is unknown.
 
         Args:
-            file: The file object, or its number.
-            scope: The names as they stand there.
-            depth: How many names were followed to get here.
-
-        Returns:
-            The call, or None where it is not known.
+            file: The file object, or its descriptor.
+            scope: The environment in which to read the expression.
+            depth: The number of names followed so far.
         """
         if depth > _DEEPEST:
             return None
@@ -72,7 +69,7 @@ class FileHandles:
                 return None
 
     def _act(self, call: m.Call, scope: Environment) -> Operation | None:
-        """Read a call as the opening of a file; that of a temporary file, and of a number, hides its path."""
+        """Return the operation of a call that opens a file; a temporary file has no known path."""
         if last_name(call.function) == "open":
             return self.effects.operation(call, scope)
         resolver = self.flows.resolver
@@ -83,7 +80,7 @@ class FileHandles:
         return Operation("create", call, name, tolerant=True) if hidden else None
 
     def is_path_of(self, path: m.Expr, scope: Environment, opening: OpenFile) -> bool:
-        """Tell whether an expression is the path of an open file: `file.name`, or what `mkstemp` gave."""
+        """Return whether an expression is the path of an open file: `file.name`, or a result of `mkstemp`."""
         if isinstance(path, m.Attribute) and path.name == "name":
             return self._is(path.value, scope, opening)
         number = library_argument(opening.call, "0:fd")
@@ -98,14 +95,14 @@ class FileHandles:
         )
 
     def is_written(self, opening: OpenFile) -> bool:
-        """Tell whether something is put into a file, by the function that opens it or others of its class."""
+        """Return whether the function that opens a file, or a method of its class, writes to it."""
         function = opening.scope.function
         around = (function,) if function.owner is None else tuple(function.owner.methods.values())
         call_sites = (call_site for each in around for call_site in self.flows.call_sites(each))
         return any(self._touched(call_site, opening) for call_site in call_sites)
 
     def unflushed(self, call_site: CallSite, opening: OpenFile) -> CallSite | None:
-        """Find the last call before an event that put something into a file's buffer, where it still is."""
+        """Return the last write to the buffer of a file before a call, unless it is flushed in between."""
         last: CallSite | None = None
         for earlier in self.flows.call_sites_before(call_site):
             if mutually_exclusive(earlier.state.conditions, call_site.state.conditions):
@@ -117,7 +114,7 @@ class FileHandles:
         return last if opening.operation.op != "read" and is_buffered(opening) else None
 
     def open_at(self, call_site: CallSite) -> Iterator[OpenFile]:
-        """Give the files that are open for writing at a call, as far as its own function shows."""
+        """Yield the files that are open for writing at a call, as far as its function shows."""
         within = [context.expr for context in call_site.contexts]
         entered = {
             context.expr for other in self.flows.call_sites(call_site.function) for context in other.contexts
@@ -133,7 +130,7 @@ class FileHandles:
         return found is not None and found.call is opening.call
 
     def _touched(self, call_site: CallSite, opening: OpenFile) -> bool:
-        """Tell whether a call puts something into a file, by a method of it or by being handed it."""
+        """Return whether a call writes to a file: it calls one of its methods, or is passed the file."""
         call, scope = call_site.call, call_site.state.scope
         if call is opening.call:
             return False
@@ -156,7 +153,7 @@ class FileHandles:
 
 
 def is_buffered(opening: OpenFile) -> bool:
-    """Tell whether what is put into a file waits in a buffer of this process."""
+    """Return whether writes to a file go to a buffer of the process."""
     buffering = library_argument(opening.call, "2:buffering")
     unbuffered = isinstance(buffering, m.Constant) and buffering.value == 0
     return opening.operation.api != "os.open" and not unbuffered

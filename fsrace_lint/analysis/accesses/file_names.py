@@ -1,4 +1,4 @@
-"""What files are for, as far as their names tell."""
+"""The purpose of files, according to their names."""
 
 from __future__ import annotations
 
@@ -26,14 +26,18 @@ _FORMATTED: Final = "opaque"
 
 
 class FileName(Record, frozen=True):
-    """What the words of a path mean, in the terms of the catalog's `path-word`.
+    """The meanings of the words in a path, as `path-word` entries of the catalog define them.
 
-    `means` is what the name of the file says, `hints` what the variables in it are
-    called, `folders` what is said of the folders, `display` what the functions are called
-    that lead to it. `is_scratch` says that a fixed
-    part of the path stands for a scratch file, `is_temporary` that anything in it
-    does. `is_numbered` tells one of a series, which nothing overwrites, and
-    `is_private` the file of one process; `is_known` that all of the path was followed.
+    Attributes:
+        means: The meanings of the file name.
+        hints: The meanings of the names of variables in it.
+        folders: The meanings of the directories.
+        is_scratch: Whether a literal part of the path names a scratch file.
+        is_temporary: Whether any part of the path names a temporary file.
+        is_numbered: Whether it is one of a numbered series, which is never overwritten.
+        is_private: Whether the file is private to a process.
+        is_known: Whether the whole path is known.
+        told: The meanings of the names of the functions that lead to the file.
     """
 
     means: frozenset[str]
@@ -48,7 +52,7 @@ class FileName(Record, frozen=True):
 
     @property
     def is_read_back(self) -> bool:
-        """Whether it points to where to go on, or holds the state of all outside a folder of checkpoints."""
+        """Whether the file is a pointer, or a shared record outside a checkpoint directory."""
         if self.is_numbered or not self.is_known or "data" in self.means:
             return False
         is_of_all = "checkpoint" not in self.folders and not self.is_private
@@ -56,7 +60,7 @@ class FileName(Record, frozen=True):
 
     @property
     def may_be_read_back(self) -> bool:
-        """Whether it could be gone on from, by its suffix or by the name of a variable."""
+        """Whether a run may resume from the file, according to its suffix or the name of a variable."""
         if self.is_numbered or "data" in self.means:
             return False
         is_checkpoint = "checkpoint" in self.means and not self.is_private
@@ -68,12 +72,12 @@ class FileName(Record, frozen=True):
 
     @property
     def may_be_of_a_run(self) -> bool:
-        """Whether a run may go on from it, as from the newest of a series: a checkpoint is saved."""
+        """Whether a function that leads to the file is named after checkpoints, and the file is not data."""
         return "checkpoint" in self.told and "data" not in self.means
 
     @property
     def hints_checkpoint(self) -> bool:
-        """Whether a variable in it is called a checkpoint."""
+        """Whether a variable in the name is named after checkpoints."""
         return "checkpoint" in self.hints
 
 
@@ -81,14 +85,14 @@ class FileNames:
     """Reads the names of files."""
 
     def __init__(self, entry_states: EntryStates) -> None:
-        """Prepare for a project."""
+        """Initialize for a project."""
         self.entry_states = entry_states
         self.flows = entry_states.flows
         self.catalog = self.flows.catalog
         self._collections = CollectionContents(self.flows.resolver)
 
     def of(self, access: Access) -> FileName:
-        """Tell what the path of a site is for; of one that could not be followed, by the texts in it."""
+        """Return the meanings of the path of an access; of an unknown path, those of its literals."""
         name = self._guessed(access.operation.path) if access.path is None else self._read(access.path)
         return replace(name, told=self._meanings(words(" ".join(_leading(access)))))
 
@@ -132,7 +136,7 @@ class FileNames:
         return frozenset(entry.means for entry in entries if entry is not None)
 
     def _returned(self, last: Component) -> frozenset[str]:
-        """What is said by the names that the project's own functions make up."""
+        """Return the meanings of the names that functions of the project return."""
         made: frozenset[str] = frozenset()
         for symbol in _symbols(last):
             function = symbol.key[1] if symbol.key[0] == RESULT else None
@@ -145,13 +149,13 @@ class FileNames:
         return made
 
     def _collected(self, last: Component) -> frozenset[str]:
-        """What is said by the names of which it is one: those that a collection holds."""
+        """Return the meanings of the names in the collections that a part of a name comes from."""
         made_of = (symbol.definition for symbol in _symbols(last) if symbol.definition is not None)
         named = (_end_of(expr) for binding in made_of for expr in self._collections.elements_for(binding))
         return self._meanings(word for text in named for word in words(text))
 
     def _is_numbered(self, symbols: Iterable[PathVariable]) -> bool:
-        """Tell whether a name holds a number that is another one each time; one that is formatted is."""
+        """Return whether a name contains a number that differs each time; formatted values count as such."""
         return any(
             symbol.key[0] == _FORMATTED
             or "number" in self._meanings(words(symbol.text))
@@ -160,7 +164,7 @@ class FileNames:
         )
 
     def _is_in_scratch(self, path: AbstractPath) -> bool:
-        """Tell whether a file lies in a scratch folder, or under a fixed name where everybody's lie."""
+        """Return whether a file is in a scratch directory, or has a literal name in a temp directory."""
         place = self.entry_states.paths.node_local.folder(path)
         texts = [_text(component) for component in path.components]
         if place and len(texts) == place + 1:
@@ -170,14 +174,14 @@ class FileNames:
 
 
 def _leading(access: Access) -> Iterator[str]:
-    """Name the functions that lead from where a site is seen to where it is done."""
+    """Yield the names of the functions from the call site of an access to its leaf call."""
     yield access.function
     if access.callee_access is not None:
         yield from _leading(access.callee_access)
 
 
 def _text(component: Component) -> str | None:
-    """Give the text of a component that is all literal."""
+    """Return the text of a component that is entirely literal."""
     only = component[0] if len(component) == 1 else None
     return only if isinstance(only, str) else None
 
@@ -201,12 +205,12 @@ def _symbol_words(symbols: Iterable[PathVariable]) -> Iterator[str]:
 
 
 def _told(symbol: PathVariable) -> tuple[str, ...]:
-    """Give what else is said of a variable: how the source spells what it is an element or a part of."""
+    """Return the source of the value from which a variable is derived, if any."""
     return () if symbol.definition is None else (source_of(symbol.definition),)
 
 
 def _end_of(expr: m.Expr) -> str:
-    """Give the last text in an expression, which tells most of a path."""
+    """Return the last string in an expression, which is usually the file name."""
     return ["", *_texts(expr)][-1]
 
 

@@ -1,4 +1,4 @@
-"""Files that are filled with what a server answered."""
+"""Files that are filled with HTTP responses."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ _WHAT: Final = {
     "write_text": "0:data",
     "copyfileobj": "0:fsrc",
 }
-"""The calls that fill a file, and which argument with."""
+"""The calls that write to a file, and the argument with the content."""
 _INTO_A_PATH: Final = frozenset({"write_bytes", "write_text"})
 _COPIED_TO: Final = "1:fdst"
 
 
 class HttpDownloads:
-    """Finds the calls that open a file, or write it, for what a server answered."""
+    """Finds the calls that open or write a file for the content of a response."""
 
     def __init__(self, entry_states: EntryStates) -> None:
-        """Prepare for a project; nothing is looked at yet."""
+        """Initialize for a project; nothing is computed yet."""
         self.entry_states = entry_states
         self.flows = entry_states.flows
         self.catalog = self.flows.catalog
 
     def fills(self, call_site: CallSite) -> bool:
-        """Tell whether a call opens a file, or writes it, for what a server answered."""
+        """Return whether a call opens or writes a file for the content of a response."""
         function = call_site.function
         if not self.flows.relevance.may_use(function, _WHAT.keys()):
             return False
@@ -67,14 +67,14 @@ class HttpDownloads:
                 yield from self._opened(file, scope)
 
     def _opened(self, file: m.Expr, scope: Environment) -> Iterator[m.Expr]:
-        """Give the call that a file object comes from."""
+        """Yield the call that a file object comes from."""
         bound = self.entry_states.rank_tests.known(file, scope)
         if isinstance(bound, ContextResult):
             bound = bound.source
         yield bound.expr if isinstance(bound, Expression) else file
 
     def _is_answer(self, expr: m.Expr, scope: Environment, depth: int) -> bool:
-        """Tell whether a value is a response, or what is read from one."""
+        """Return whether a value is a response, or is read from one."""
         if depth > _DEEPEST:
             return False
         match expr:
@@ -91,7 +91,7 @@ class HttpDownloads:
                 return any(self._is_answer(part, scope, depth + 1) for part in parts(expr))
 
     def _is_answered(self, call: m.Call, scope: Environment, depth: int) -> bool:
-        """Tell whether a call asks a server, reads its answer, or only hands that on."""
+        """Return whether the result of a call is a response, or is derived from one."""
         name = self.flows.resolver.qualify(call.function, scope) or f"*.{last_name(call.function)}"
         if self.catalog.find("response", name) is not None:
             return True

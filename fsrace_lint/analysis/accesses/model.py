@@ -1,4 +1,4 @@
-"""What is known of one act on the filesystem."""
+"""Filesystem accesses and existence checks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Reach(enum.Enum):
-    """Who shares a path."""
+    """The processes that share a path."""
 
     PRIVATE = "one process"
     NODE = "the processes of one node"
@@ -31,10 +31,10 @@ class Reach(enum.Enum):
 
 
 ASKING: Final[frozenset[Op]] = frozenset({"probe", "list", "read"})
-"""The operations that change nothing: they ask the filesystem, and their answers can differ."""
+"""The operations that only query the filesystem. Their results can differ between processes."""
 
 LOOKING: Final[frozenset[Op]] = frozenset({"probe", "list"})
-"""Those of them that ask what is there."""
+"""The operations that check for the existence of paths."""
 
 _DIRECTORY_TESTS: Final = frozenset({"isdir", "is_dir"})
 _LINK_TESTS: Final = frozenset({"islink", "is_symlink"})
@@ -43,16 +43,23 @@ _KIND_TESTS: Final = _DIRECTORY_TESTS | _LINK_TESTS | {"access", "ismount", "is_
 
 
 class Operation(Record, frozen=True):
-    """What one call does: the operation, and the path it is done to.
+    """The operation of one call: what it does, and to which path.
 
-    `tolerant` says that it accepts what another process did, `appends` that it
-    adds to a file and takes nothing away, `truncates` that it empties it, `exclusive` that it fails where the
-    path is there, `atomic` that the result appears whole or not at all,
-    `synchronized` that several processes may do it at once, `skips` that it does
-    nothing where the result is there. `only` is the scope
-    whose first process alone does it, whoever calls; `condition` is what says
-    whether this process does it; `target` the path that a rename makes; `tree`
-    that it copies or removes a directory with all that is in it.
+    Attributes:
+        op: The kind of operation.
+        path: The expression for the path.
+        api: The name of the called function in the catalog.
+        tolerant: Whether it accepts the result of another process.
+        appends: Whether it appends to a file without truncating it.
+        truncates: Whether it truncates the file.
+        exclusive: Whether it fails if the path exists.
+        atomic: Whether the result appears atomically.
+        synchronized: Whether concurrent calls by multiple processes are safe.
+        skips: Whether it does nothing if the result exists.
+        only: The scope of which only rank 0 runs it, even if all ranks call it.
+        condition: The expression that decides whether this process runs it.
+        target: The new path of a rename.
+        tree: Whether it copies or deletes a directory with its whole content.
     """
 
     op: Op
@@ -72,12 +79,12 @@ class Operation(Record, frozen=True):
 
     @property
     def spares_what_was_there(self) -> bool:
-        """Whether a reader never meets half of it: nothing is taken away, or it appears whole."""
+        """Whether a concurrent reader never sees existing content truncated or partly overwritten."""
         return self.appends or self.exclusive or self.atomic or self.synchronized
 
 
 class AtCall:
-    """What is seen from a call, and reported there."""
+    """Mixin for results that are reported at a call site."""
 
     __slots__ = ()
 
@@ -85,83 +92,89 @@ class AtCall:
 
     @property
     def span(self) -> Span:
-        """The call."""
+        """The span of the call."""
         return self.call_site.call.span
 
     @property
     def file(self) -> str:
-        """The path of the file it stands in, as reported."""
+        """The path of the file that contains the call, as reported."""
         return self.call_site.function.module.path
 
     @property
     def function(self) -> str:
-        """The qualified name of the function it stands in."""
+        """The qualified name of the function that contains the call."""
         return self.call_site.function.facts.qualname
 
     @property
     def callee(self) -> str:
-        """The function called, as the source spells it."""
+        """The called function, as spelled in the source."""
         return spell(self.call_site.call.function)
 
     @property
     def source(self) -> str:
-        """The call as the source spells it."""
+        """The call, as spelled in the source."""
         return spell(self.call_site.call)
 
     @property
     def display(self) -> str:
-        """The call as a witness tells it."""
+        """The call, as shown in an interleaving."""
         return self.source
 
 
 class AccessContext(Protocol):
-    """How an act stands among the processes: what is known beyond the code around it."""
+    """The context of an access: processes, handlers, locks, and callers."""
 
     @property
     def own(self) -> ProcessSet:
-        """Who gets from the call to the act, before what the callers bring."""
+        """The processes that get from the call site to the operation, without restrictions by callers."""
 
     @property
     def runs(self) -> Runs:
-        """Who does it, with what the callers bring."""
+        """Which processes run the operation, with restrictions by all callers."""
 
     @property
     def caught(self) -> frozenset[str]:
-        """The exceptions that are handled around it, by name."""
+        """The names of the exceptions that are handled around the access."""
 
     @property
     def locked(self) -> bool:
-        """Whether a lock between processes is held there."""
+        """Whether an interprocess lock is held."""
 
     @property
     def serialized_by(self) -> str | None:
-        """The scope whose first process is let through before the others."""
+        """The scope whose rank 0 runs the access before the other ranks, or None."""
 
     @property
     def reach(self) -> Reach:
-        """Who shares its path."""
+        """The processes that share the path."""
 
     @property
     def certain(self) -> bool:
-        """Whether neither what its path holds nor a setting can keep processes apart."""
+        """Whether the reach is certain, and no setting decides whether all ranks run the access."""
 
     @property
     def trace(self) -> ConcurrencyTrace:
-        """How several processes come to the function of the call it is seen from."""
+        """The call chain by which multiple processes reach the function of the call site."""
 
 
 class Access(AtCall, Record, frozen=True, eq=False):
-    """One filesystem act with everything known about it.
+    """One filesystem access and its context.
 
-    `call_site` is the call it is seen from, `leaf_call` the call that does it: another
-    one where the path was handed through functions of the project. `path` is
-    None where nothing is known of it, `path_source` is how the source spells it.
-    `context` finds what is known beyond the code around it, and with what all callers bring.
-    `fixed_here` says that it is judged here whoever calls, though callers hand over a part of its path;
-    `callers` are the calls that do, and `sure` tells then whether it is certain.
-    `shown` is how several processes come to it, where that is known otherwise than by its context.
-    `claimed_by` is what is made before it and leaves nothing to race for. `callee_access` is the same act
-    as the function that `call_site` calls has it, where that is not the call that does it.
+    Attributes:
+        operation: The operation.
+        call_site: The call at which the access is reported.
+        leaf_call: The call that runs the operation. It differs from `call_site` if functions of the project
+            pass the path on.
+        path: The normalized path, or None if it is unknown.
+        path_source: The path, as spelled in the source.
+        context: The context. It is computed on demand, because it depends on all callers.
+        fixed_here: Whether the access is reported in this function although callers pass a part of its path.
+        callers: The callers that were checked, if `fixed_here` is set for them.
+        sure: If not None, replaces `certain` of the context.
+        shown: If not None, replaces `trace` of the context.
+        claimed_by: The earlier access that leaves nothing to race for.
+        callee_access: The same access in the function that `call_site` calls, or None if `call_site` is
+            the leaf call.
     """
 
     operation: Operation
@@ -179,67 +192,67 @@ class Access(AtCall, Record, frozen=True, eq=False):
 
     @property
     def trace(self) -> ConcurrencyTrace:
-        """How several processes come to the function of `call_site`."""
+        """The call chain by which multiple processes reach the function of `call_site`."""
         return self.context.trace if self.shown is None else self.shown
 
     @property
     def op(self) -> Op:
-        """What it does."""
+        """The kind of operation."""
         return self.operation.op
 
     @property
     def caught(self) -> frozenset[str]:
-        """The exceptions that are handled around it, by name."""
+        """The names of the exceptions that are handled around the access."""
         return self.context.caught
 
     @property
     def locked(self) -> bool:
-        """Whether a lock between processes is held there."""
+        """Whether an interprocess lock is held."""
         return self.context.locked
 
     @property
     def serialized_by(self) -> str | None:
-        """The scope whose first process is let through before the others."""
+        """The scope whose rank 0 runs the access before the other ranks, or None."""
         return self.context.serialized_by
 
     @property
     def own(self) -> ProcessSet:
-        """Who gets from `call_site` to `leaf_call`, before what the callers bring."""
+        """The processes that get from `call_site` to `leaf_call`, without restrictions by callers."""
         return self.context.own
 
     @property
     def runs(self) -> Runs:
-        """Who does it, with what the callers bring."""
+        """Which processes run the access, with restrictions by all callers."""
         return self.context.runs
 
     @property
     def reach(self) -> Reach:
-        """Who shares its path."""
+        """The processes that share the path."""
         return self.context.reach
 
     @property
     def certain(self) -> bool:
-        """Whether neither what its path holds nor a setting can keep processes apart."""
+        """Whether the reach is certain, and no setting decides whether all ranks run the access."""
         return self.context.certain if self.sure is None else self.sure
 
     @property
     def evidence(self) -> Evidence:
-        """How sure it is that several processes run it at all."""
+        """How certain it is that multiple processes run the access."""
         return self.trace.evidence
 
     @property
     def call_chain(self) -> tuple[CallSite, ...]:
-        """How several processes come to the function of `call_site`: the calls, nearest first."""
+        """The calls by which multiple processes reach the function of `call_site`, nearest first."""
         return self.trace.call_chain
 
     @property
     def marker(self) -> ConcurrencyMarker | None:
-        """What shows at the end of that way that they do."""
+        """The evidence of multiple processes at the end of the call chain."""
         return self.trace.marker
 
     @property
     def inlined_chain(self) -> tuple[CallSite, ...]:
-        """The calls that lead from where it is seen to the one that does it, both among them."""
+        """The calls from `call_site` to `leaf_call`, including both."""
         return (
             (self.call_site,)
             if self.callee_access is None
@@ -248,41 +261,41 @@ class Access(AtCall, Record, frozen=True, eq=False):
 
     @property
     def leaf_access(self) -> Access:
-        """The act as the function has it that does it."""
+        """The same access in the function that contains `leaf_call`."""
         return self if self.callee_access is None else self.callee_access.leaf_access
 
     @property
     def differs_in_folder(self) -> bool:
-        """Whether what differs from process to process names a folder, not only a file in it."""
+        """Whether a directory of the path differs between processes, not only the file name."""
         components = self.path.components if self.path is not None else ()
         folders = components if self.operation.op == "mkdir" else components[:-1]
         return AbstractPath(folders).rank_dependent
 
     @property
     def is_contended(self) -> bool:
-        """Whether several processes can be here at once, at one path, and nothing holds them apart."""
+        """Whether multiple processes can run the access at the same time, on one path and without a lock."""
         if self.operation.synchronized or self.claimed_by is not None:
             return False
         return self.runs_several and self.is_shared and not self.locked
 
     @property
     def runs_several(self) -> bool:
-        """Whether several processes of a node can be here at once."""
+        """Whether multiple processes of a node can run the access."""
         return self.runs in {Runs.MANY, Runs.OTHERS, Runs.PER_GROUP}
 
     @property
     def is_shared(self) -> bool:
-        """Whether several processes have this path."""
+        """Whether multiple processes share the path."""
         return self.reach is not Reach.PRIVATE
 
     @property
     def place(self) -> Place:
-        """Where the call stands."""
+        """The place of the call."""
         return Place(self.file, self.span)
 
     @property
     def can_be_made_twice(self) -> bool:
-        """Whether several processes can make this file, link or tree at once, and one fails or spoils it."""
+        """Whether multiple processes can create the path at the same time, and one fails or corrupts it."""
         operation = self.operation
         if operation.atomic or not self.is_contended or self.is_serialized:
             return False
@@ -293,17 +306,17 @@ class Access(AtCall, Record, frozen=True, eq=False):
 
     @property
     def is_private(self) -> bool:
-        """Whether each process has a path of its own."""
+        """Whether each process has its own path."""
         return self.reach is Reach.PRIVATE
 
     @property
     def is_one_of_group(self) -> bool:
-        """Whether one process of each group runs it, which is one of the job where there is one group."""
+        """Whether one process of each process group runs the access."""
         return self.runs is Runs.PER_GROUP
 
     @property
     def display(self) -> str:
-        """The call as a witness tells it."""
+        """The call, as shown in an interleaving."""
         if self.call_site is not self.leaf_call:
             return self.source
         arguments = self.call_site.call.arguments
@@ -316,42 +329,42 @@ class Access(AtCall, Record, frozen=True, eq=False):
 
     @property
     def destination(self) -> str:
-        """The path, in words where it is the current directory."""
+        """The path, or "the current directory"."""
         return "the current directory" if self.path_source == "'.'" else self.path_source
 
     @property
     def is_surely_a_path(self) -> bool:
-        """Whether the object whose method is called is known to be a path."""
+        """Whether the API is known, and not only matched by the name of a method."""
         return not self.operation.api.startswith("*.")
 
     @property
     def is_serialized(self) -> bool:
-        """Whether the first process is done here before any other begins: its test then sees the result."""
+        """Whether rank 0 finishes the access first, so that the checks of the other ranks see the result."""
         return self.serialized_by is not None
 
     @property
     def is_shared_by_nodes(self) -> bool:
-        """Whether processes of different nodes share its path."""
+        """Whether processes on different nodes share the path."""
         return self.reach is Reach.SHARED
 
     def comes_after(self, other: Access) -> bool:
-        """Tell whether it stands behind another act, perhaps both in a function that one call leads to."""
+        """Return whether the access follows another one in the source, possibly both in the same callee."""
         if self.call_site is not other.call_site:
             return self.span > other.span
         one, two = self.leaf_call, other.leaf_call
         return one.function is two.function and one.call.span > two.call.span
 
     def handles(self, error: str) -> bool:
-        """Tell whether `error` is handled around it."""
+        """Return whether an exception is handled around the access."""
         return handles(self.caught, error)
 
     def tolerates(self, error: str) -> bool:
-        """Tell whether losing the race does no harm here: `error` is accepted or handled."""
+        """Return whether losing the race is harmless: the operation is tolerant, or `error` is handled."""
         return self.operation.tolerant or self.handles(error)
 
 
 class OpenFile(Record, frozen=True, eq=False):
-    """A call that opens a file, and what it does to it."""
+    """A call that opens a file, and its operation."""
 
     call: m.Call
     operation: Operation
@@ -359,14 +372,19 @@ class OpenFile(Record, frozen=True, eq=False):
 
 
 class ExistenceCheck(Record, frozen=True, eq=False):
-    """An existence test whose outcome led to a site.
+    """An existence check whose result leads to an access.
 
-    `absent` says that it found the path missing; `exit` how the code was left
-    where it came out otherwise (empty for a branch that does not raise). `is_whole_test` says that
-    the branch tests nothing else, `guards_only_the_site` that the branch holds
-    nothing but the site and has no `else`. `is_implied` says that the test cannot
-    come out that way otherwise; `asks` is the last name of what was called, `answer`
-    what it answered, as a witness tells it.
+    Attributes:
+        span: The span of the check.
+        path_source: The check, as spelled in the source.
+        path: The checked path.
+        found_missing: Whether the check found the path missing.
+        other_branch_exit: How the other branch leaves the code, or empty if it does not.
+        is_whole_test: Whether the branch tests nothing else.
+        guards_only_the_site: Whether the branch contains only the access and has no `else`.
+        is_implied: Whether the outcome of the whole test implies the result of the check.
+        asks: The last name of the called function.
+        answer: The result, as shown in an interleaving.
     """
 
     span: Span
@@ -382,15 +400,15 @@ class ExistenceCheck(Record, frozen=True, eq=False):
 
     @property
     def refuses(self) -> bool:
-        """Whether the code is given up where it came out otherwise."""
+        """Whether the other branch raises an exception or exits."""
         return self.other_branch_exit in {"raise", "exit"}
 
     @property
     def asks_presence(self) -> bool:
-        """Whether it asks whether anything, or a directory, is there."""
+        """Whether the check asks for the existence of a path or a directory."""
         return self.asks in _PRESENCE_TESTS
 
     @property
     def asks_kind(self) -> bool:
-        """Whether it asks what is there, so that it can be false of something that is."""
+        """Whether the check asks for a kind of file, so that it can be false for an existing path."""
         return self.asks in _KIND_TESTS

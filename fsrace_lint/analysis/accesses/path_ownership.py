@@ -1,4 +1,4 @@
-"""Whether a path is a process's own, also by what the callers of a function pass."""
+"""Whether a path is private to a process, including the values that callers pass."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ _DEEPEST: Final = 4
 
 
 class PathOwnership:
-    """Follows the paths of functions to what all callers pass for them."""
+    """Follows the paths of functions to the arguments of all callers."""
 
     def __init__(self, entry_states: EntryStates) -> None:
-        """Prepare for a project; nothing is followed yet."""
+        """Initialize for a project; nothing is computed yet."""
         self.paths = entry_states.paths
         self.entry_states = entry_states
 
     def of(
         self, path: AbstractPath | None, function: LinkedFunction, depth: int = 0, *, is_folder: bool = False
     ) -> tuple[bool, bool]:
-        """Tell whether a path is a process's own, and whether that answer is certain.
+        """Return whether a path is private to a process, and whether that is certain.
 
-        A folder that an unknown caller hands over is taken for shared where the
-        name of the file in it is decided, here or by the function that it is passed to.
+        A directory that an unknown caller passes counts as shared if the file in it has a known name, in this
+        function or in the one that it calls.
 
         Args:
-            path: The path, as `function` has it.
+            path: The path, in terms of `function`.
             function: The function.
-            depth: How many calls lead from it to the one that is asked about.
-            is_folder: Whether that one names a file in it.
+            depth: The number of calls from the function to the path of the access.
+            is_folder: Whether a callee names the file in this directory.
         """
         if path is None:
             return False, False
@@ -62,7 +62,7 @@ class PathOwnership:
         return private, certain
 
     def _is_own_folder(self, symbol: PathVariable, function: LinkedFunction, depth: int) -> bool:
-        """Tell whether it is the folder of a file that is handed over, and each process has its own."""
+        """Return whether a variable is the private directory of a file that callers pass."""
         inner = symbol.key[1] if symbol.key[0] == PARENT else ()
         only = inner[0] if isinstance(inner, tuple) and len(inner) == 1 else ""
         parameter = self.paths.parameter_of(only, function) if isinstance(only, PathVariable) else None
@@ -75,7 +75,7 @@ class PathOwnership:
         )
 
     def _is_in_own_folder(self, file: m.Expr | None, scope: Environment, depth: int) -> bool:
-        """Tell whether the name of the folder of a file is a process's own, not only that of the file."""
+        """Return whether the directory of a file is private to the process, not only the file."""
         folder = None if file is None else self.paths.folder(file, scope)
         if folder is None or not folder.is_some_parent:
             return self.of(folder, scope.function, depth + 1)[0]
@@ -84,7 +84,7 @@ class PathOwnership:
         return bool(folders) and all(own)
 
     def _made_by(self, folder: AbstractPath) -> tuple[Expression, ...]:
-        """Give what the function returns that has made up the file in a folder."""
+        """Return the return values of the function that creates the name of the file in a directory."""
         inner = next(iter(folder.variables())).key[1]
         made = (
             inner[0].definition if isinstance(inner, tuple) and isinstance(inner[0], PathVariable) else None
@@ -94,7 +94,7 @@ class PathOwnership:
         return self.entry_states.flows.call_results(made.expr, made.scope)
 
     def _is_dealt_out(self, symbol: PathVariable, function: LinkedFunction, depth: int) -> bool:
-        """Tell whether a part of a path is made from the item of the work that each process is handed."""
+        """Return whether a part of a path is derived from the work item of the process."""
         if symbol.definition is None:
             return False
         return self._is_of_item(symbol.definition, function, depth)
@@ -105,7 +105,7 @@ class PathOwnership:
 
     @query(provisional=False)
     def _is_item(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> bool:
-        """Tell whether all callers hand over items, or what they have made from theirs."""
+        """Return whether all callers pass work items, or values derived from their own work items."""
         edges = self.entry_states.callers(function) if depth <= _DEEPEST else ()
         for edge in edges:
             if differs(edge, parameter, function):
@@ -123,7 +123,7 @@ class PathOwnership:
         depth: int,
         is_folder: bool,  # noqa: FBT001  # a part of the key
     ) -> tuple[bool, bool]:
-        """Join over the callers what they pass for a parameter: private only if it is for all."""
+        """Join the arguments of all callers for a parameter: private only if it is private for all."""
         answers = []
         for edge in self.entry_states.callers(function):
             if depth > _DEEPEST:

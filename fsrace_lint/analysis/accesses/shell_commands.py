@@ -1,4 +1,4 @@
-"""Programs run by command line: what `tar` and `unzip` unpack, what `wget` and others fetch, and where to."""
+"""Shell commands: the archives that `tar` and `unzip` extract, and the downloads of `wget` and others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Fetched: TypeAlias = "tuple[Literal['extract', 'download'], m.Expr]"
-"""What a command does, and the path that it does it to."""
+"""The operation of a command, and its path."""
 
 HERE: Final = m.Constant(".")
 _QUOTES: Final = "'\""
@@ -32,25 +32,25 @@ _COPYING: Final = (
     ("hdfs", "dfs", "-copyToLocal"),
     ("hadoop", "fs", "-copyToLocal"),
 )
-"""Commands that copy from their last argument but one to their last."""
+"""Commands that copy from their second-to-last argument to their last."""
 _SHORTEST_COPY: Final = 4
 _CLONING: Final = frozenset(
     {"-b", "--branch", "--depth", "-o", "--origin", "-c", "--config", "--filter", "-j"}
 )
-"""Options of `git clone` that are followed by a word."""
+"""Options of `git clone` that take a value."""
 _ADDRESS_AND_FOLDER: Final = 2
 _REMOTE: Final = ("s3://", "gs://", "hdfs://")
 
 
 def fetched_to(command: m.Expr, folder: m.Expr | None) -> Fetched | None:
-    """Find where a command unpacks an archive, or else where it downloads to.
+    """Return where a command extracts an archive, or else where it downloads to.
 
     Args:
-        command: The command: a list of words, or a text with blanks.
-        folder: Where it is run; None for the current folder.
+        command: The command: a list of words, or a string.
+        folder: The working directory; None for the current one.
 
     Returns:
-        What it does and the path as the command names it, or None where it does neither.
+        The operation and the path as spelled in the command, or None if the command does neither.
     """
     downloaded: Fetched | None = None
     for words in _programs(_words(command)):
@@ -66,7 +66,7 @@ def fetched_to(command: m.Expr, folder: m.Expr | None) -> Fetched | None:
 
 
 def _programs(words: list[m.Expr]) -> Iterator[list[m.Expr]]:
-    """Part the words of a shell at `&&`, `;` and `|`."""
+    """Split the words of a shell command at `&&`, `||`, `;`, and `|`."""
     for separates, group in itertools.groupby(words, key=lambda word: _text(word) in _SEPARATORS):
         if not separates:
             yield list(group)
@@ -107,7 +107,7 @@ def _downloaded_to(words: list[m.Expr], folder: m.Expr | None) -> m.Expr | None:
 
 
 def _cloned_to(words: list[m.Expr], folder: m.Expr | None) -> m.Expr | None:
-    """Find the folder of a clone: what is given behind the address, else the one around it."""
+    """Return the directory of a clone: the argument after the URL, or else the parent directory."""
     texts = [_text(word) for word in words]
     if "clone" not in texts:
         return None
@@ -125,12 +125,12 @@ def _cloned_to(words: list[m.Expr], folder: m.Expr | None) -> m.Expr | None:
 
 
 def _file(path: m.Expr) -> m.Expr | None:
-    """Leave out what goes to another program."""
+    """Return the path, or None if it is standard output or the null device."""
     return None if _text(path) in {"-", "/dev/null", "/dev/stdout"} else path
 
 
 def _copied_to(words: list[m.Expr]) -> m.Expr | None:
-    """Find the local end of a copy from an object store."""
+    """Return the local destination of a copy from an object store."""
     program = [_name(words), *(word for word in map(_text, words[1:]) if word and word not in {"-m", "-q"})]
     if len(words) < _SHORTEST_COPY or not any(tuple(program[: len(names)]) == names for names in _COPYING):
         return None
@@ -147,14 +147,14 @@ def _begins(word: m.Expr, prefix: str) -> bool:
 
 
 def _is_bundle(word: m.Expr) -> bool:
-    """Tell whether a word is one of options of one letter, as `-sSL`."""
+    """Return whether a word contains one-letter options, such as `-sSL`."""
     return _text(word).startswith("-") and not _text(word).startswith("--")
 
 
 def _bundled(words: list[m.Expr], letter: str) -> m.Expr | None:
-    """Find the value of an option of one letter: what follows it in its word, or the next word.
+    """Return the value of a one-letter option: the rest of the word, or the next word.
 
-    The option may end a bundle of such options.
+    The option can be the last one in a word with multiple options.
     """
     for index, word in enumerate(words[1:], 1):
         first, *rest = word.parts if isinstance(word, m.Format) else (word,)
@@ -185,7 +185,7 @@ def _words(command: m.Expr) -> list[m.Expr]:
 
 
 def _fragments(command: m.Expr) -> Iterator[m.Expr]:
-    """Give the pieces of an f-string or of a sum of texts in their order."""
+    """Yield the parts of an f-string or of a string concatenation, in order."""
     if isinstance(command, m.Format):
         yield from command.parts
     elif isinstance(command, m.Binary) and command.operator == "+":
@@ -196,7 +196,7 @@ def _fragments(command: m.Expr) -> Iterator[m.Expr]:
 
 
 def _filled_in(command: m.Expr) -> list[m.Expr]:
-    """Give the pieces of `"…{}…".format(value)` and of `"…%s…" % value`; nothing for anything else."""
+    """Return the parts of `"…{}…".format(value)` or `"…%s…" % value`, or nothing for any other expression."""
     match command:
         case m.Call(function=m.Attribute(value=m.Constant(value=str() as text), name="format"), keywords=()):
             texts, values = text.split("{}"), command.arguments
@@ -220,7 +220,7 @@ def _shell_words(text: str) -> list[str]:
 
 
 def _split(fragments: tuple[m.Expr, ...]) -> list[m.Expr]:
-    """Split pieces at the blanks of those that are literal."""
+    """Split the parts of a command into words, at the spaces in literal parts."""
     words: list[list[m.Expr]] = [[]]
     for part in fragments:
         if not (isinstance(part, m.Constant) and isinstance(part.value, str)):
@@ -240,7 +240,7 @@ def _text(word: m.Expr) -> str:
 
 
 def _extracts(options: list[str]) -> bool:
-    """Tell whether the options of `tar` ask it to extract to disk; the first may stand without its dash."""
+    """Return whether the options of `tar` extract to disk. The first group may omit its dash."""
     bundles = [option[1:] for option in options if option.startswith("-") and not option.startswith("--")]
     if options and not options[0].startswith("-"):
         bundles.append(options[0])
@@ -252,7 +252,7 @@ def _extracts(options: list[str]) -> bool:
 
 
 def _option(words: list[m.Expr], *names: str) -> m.Expr | None:
-    """Find the value of an option, in the next word or after its `=`."""
+    """Return the value of an option: the next word, or the text after `=`."""
     for index, word in enumerate(words):
         if _text(word) in names:
             return words[index + 1] if index + 1 < len(words) else None

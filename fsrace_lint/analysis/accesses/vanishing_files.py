@@ -1,4 +1,4 @@
-"""Files that were there when a process looked, and that code of the project takes away."""
+"""Files that exist when a process checks or lists them, and that other code of the project deletes."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ _SHORTEST_NAME: Final = 4
 
 
 class DirectoryListing(Record, frozen=True, eq=False):
-    """A call that lists a folder; `folder` is None where nothing is known of it."""
+    """A call that lists a directory; `folder` is None if the directory is unknown."""
 
     call: m.Call
     folder: AbstractPath | None
     file: str
     answer: str = "finds it"
-    """What it says of what it lists, as a test says whether something is there."""
+    """The result, as shown in an interleaving."""
 
     @property
     def place(self) -> Place:
-        """Where it stands."""
+        """The place of the call."""
         return Place(self.file, self.call.span)
 
     @property
     def path_source(self) -> str:
-        """The call as the source spells it."""
+        """The call, as spelled in the source."""
         return spell(self.call)
 
 
 class Removal(Record, frozen=True, eq=False):
-    """A call that takes a file away, by deleting or renaming it; `listing` is where it has its name from."""
+    """A call that deletes or renames a file; `listing` is the listing that contains the name."""
 
     call_site: CallSite
     path: AbstractPath | None
@@ -62,17 +62,23 @@ class Removal(Record, frozen=True, eq=False):
 
     @property
     def place(self) -> Place:
-        """Where it stands."""
+        """The place of the call."""
         return Place(self.call_site.function.module.path, self.call_site.call.span)
 
     @property
     def path_source(self) -> str:
-        """The call as the source spells it."""
+        """The call, as spelled in the source."""
         return spell(self.call_site.call)
 
 
 class VanishingFile(Record, frozen=True, eq=False):
-    """A read of a file that was there; `seen` is the call that saw it there, `removal` what takes it away."""
+    """A read of a file that other code can delete.
+
+    Attributes:
+        access: The read.
+        seen: The listing or check that found the file.
+        removal: The call that deletes or renames the file.
+    """
 
     access: Access
     seen: DirectoryListing | ExistenceCheck
@@ -80,7 +86,7 @@ class VanishingFile(Record, frozen=True, eq=False):
 
     @property
     def seen_at(self) -> Place:
-        """Where it was seen."""
+        """The place of the listing or check."""
         return (
             self.seen.place
             if isinstance(self.seen, DirectoryListing)
@@ -89,10 +95,10 @@ class VanishingFile(Record, frozen=True, eq=False):
 
 
 class VanishingFiles:
-    """Finds reads of files that others take away."""
+    """Finds reads of files that other processes can delete."""
 
     def __init__(self, accesses: Accesses) -> None:
-        """Prepare for a project; nothing is looked at yet."""
+        """Initialize for a project; nothing is computed yet."""
         self.accesses = accesses
         self.entry_states = accesses.entry_states
         self.flows = accesses.flows
@@ -102,7 +108,7 @@ class VanishingFiles:
         self._taking = self.relevance.library_names(name.rpartition(".")[2] for name in taking)
 
     def of(self, function: LinkedFunction) -> Iterator[VanishingFile]:
-        """Give the reads of a function that another process can take the file away from."""
+        """Yield the reads in a function of files that another process can delete."""
         if not self.relevance.may_use(function, self._names):
             return
         for call_site in self.flows.call_sites(function):
@@ -123,7 +129,7 @@ class VanishingFiles:
                 yield VanishingFile(self.accesses.access_at(operation, call_site, scope), seen, removal)
 
     def _read(self, call_site: CallSite) -> Operation | None:
-        """Read a call as one that uses a file, by itself or as the order in which others are put."""
+        """Return the operation of a call that reads a file: itself, or by its `key` function."""
         scope = call_site.state.scope
         operation = self.accesses.effects.operation(call_site.call, scope)
         if operation is not None:
@@ -137,7 +143,7 @@ class VanishingFiles:
         return Operation("read", values[0], "key", tolerant=False) if values else None
 
     def _reads(self, key: m.Expr, scope: Environment) -> bool:
-        """Tell whether a function asks for something of the file that it is given."""
+        """Return whether a `key` function reads something of the file that it is passed."""
         if isinstance(key, m.Lambda):
             function = scope.function.module.functions[key.function]
             operations = (
@@ -150,7 +156,7 @@ class VanishingFiles:
         return effect is not None and effect.op == "read"
 
     def listing(self, expr: m.Expr, scope: Environment, depth: int = 0) -> DirectoryListing | None:
-        """Find the call that listed a folder, where a path comes from that."""
+        """Return the directory listing that a path comes from, or None."""
         if depth > _DEEPEST:
             return None
         if isinstance(expr, m.Call):
@@ -170,7 +176,7 @@ class VanishingFiles:
         return _first(self.listing(value, scope, depth + 1) for value in values)
 
     def _gathered(self, name: m.Expr, binding: Binding, depth: int) -> DirectoryListing | None:
-        """Find the listing whose entries a function puts into a list, which was empty at first."""
+        """Return the listing whose entries a function appends to an initially empty list."""
         if (
             not (isinstance(binding, Expression) and isinstance(binding.expr, m.Sequence))
             or binding.expr.items
@@ -186,12 +192,12 @@ class VanishingFiles:
         return _first(self.listing(value, scope, depth) for value, scope in added)
 
     def _present(self, call_site: CallSite, path: AbstractPath) -> ExistenceCheck | None:
-        """Find the test that saw a path there."""
+        """Return the check that found a path, or None."""
         probes = self.accesses.tests.among(call_site.state.conditions, call_site.call)
         return next((probe for probe in probes if not probe.found_missing and probe.path == path), None)
 
     def _removal_of(self, path: AbstractPath, reader: LinkedFunction) -> Removal | None:
-        """Find what takes away a path, or a folder around it, in another function."""
+        """Return a removal of a path, or of a directory that contains it, in another function."""
         here = _begins_with_a_parameter(path) and not _name_of(path)
         for removal in self._removals(reader, here=here):
             if removal.path is None or removal.call_site.function is reader:
@@ -203,7 +209,7 @@ class VanishingFiles:
     def _removal_from(
         self, listing: DirectoryListing, path: AbstractPath | None, reader: LinkedFunction
     ) -> Removal | None:
-        """Find what takes away files of a folder that was listed; not the very file, once it was read."""
+        """Return a removal of files in a listed directory, except of the file itself after the read."""
         around = (reader, reader.enclosing)
         here = listing.folder is None or _begins_with_a_parameter(listing.folder)
         for removal in self._removals(reader, here=here):
@@ -213,9 +219,9 @@ class VanishingFiles:
         return None
 
     def _removals(self, reader: LinkedFunction, *, here: bool) -> Iterable[Removal]:
-        """Give what takes files away in the project, or only in the file of a function, in their order.
+        """Return the removals in the project; if `here`, only those in the file of `reader`.
 
-        What the parameters of a function are nobody else knows, but for those in it and around it.
+        Paths that begin with a parameter can only be compared within one file.
         """
         if here:
             return (removal for function in reader.module.functions for removal in self._found(function))
@@ -228,7 +234,7 @@ class VanishingFiles:
 
     @query
     def _found(self, function: LinkedFunction) -> tuple[Removal, ...]:
-        """Give what takes files away in a function."""
+        """Return the removals in a function."""
         if not self.relevance.may_use(function, self._taking):
             return ()
         return tuple(self._find(function))
@@ -243,7 +249,7 @@ class VanishingFiles:
 
 
 def _folder(path: AbstractPath | None) -> AbstractPath | None:
-    """Give the folder that a pattern is looked for in."""
+    """Return the directory in which a glob pattern is searched."""
     if path is None or not path.components:
         return None
     for index, component in enumerate(path.components):
@@ -253,7 +259,7 @@ def _folder(path: AbstractPath | None) -> AbstractPath | None:
 
 
 def _empties(removal: Removal, listing: DirectoryListing, around: tuple[LinkedFunction | None, ...]) -> bool:
-    """Tell whether what is taken away can be one of the files that were listed."""
+    """Return whether a removal can delete one of the listed files."""
     if removal.path is not None and listing.folder is not None and removal.path.is_within(listing.folder):
         return True
     if removal.call_site.function in around:
@@ -264,25 +270,25 @@ def _empties(removal: Removal, listing: DirectoryListing, around: tuple[LinkedFu
 
 
 def _begins_with_a_parameter(path: AbstractPath) -> bool:
-    """Tell whether only those who know a parameter can name anything that a path leads to."""
+    """Return whether a path begins with the value of a parameter, which is unknown in other files."""
     first = path.components[0] if path.components else ()
     return any(isinstance(piece, PathVariable) and _is_of_a_parameter(piece) for piece in first)
 
 
 def _is_of_a_parameter(symbol: PathVariable) -> bool:
-    """Tell whether a text is a parameter, or follows from one."""
+    """Return whether a variable is a parameter, or is derived from one."""
     return bool(symbol.parameter) or any(map(_is_of_a_parameter, variables_of(symbol.key)))
 
 
 def _name_of(path: AbstractPath) -> str:
-    """Give the name of a file in a folder, where it is written out and tells it from others."""
+    """Return the literal name of a file in a directory, or an empty string if it is too short."""
     last = path.components[-1] if len(path.components) > 1 else ()
     text = last[0] if len(last) == 1 else None
     return text if isinstance(text, str) and len(text) >= _SHORTEST_NAME else ""
 
 
 def _has_same_name(one: AbstractPath, other: AbstractPath) -> bool:
-    """Tell whether two files have the same name, written out in both."""
+    """Return whether two files have the same literal name."""
     name = _name_of(one)
     return name != "" and other.components[-1:] == ((name,),)
 

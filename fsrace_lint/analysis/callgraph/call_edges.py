@@ -1,4 +1,4 @@
-"""Ways into a function: calls of it, and calls that are handed it."""
+"""Call edges: calls of a function, and calls to which it is passed."""
 
 from __future__ import annotations
 
@@ -21,16 +21,20 @@ if TYPE_CHECKING:
 
 
 class CallEdge(Record, frozen=True, eq=False):
-    """A way into a function: a call of it, or a call that is handed it (`handed`).
+    """A call of a function, or a call to which the function is passed as a callback.
 
-    `only` is who the helper it is handed to lets run it, `position` the argument
-    it is handed over in, None for a keyword; `spawn` says that it starts
-    processes, which run it; `first` is the scope whose first process the helper
-    lets run it before the others; `mutes` is the library whose collectives return at
-    once in it.
-    `receiver` is the class of the object whose method is called; `helper` is the
-    project's function that is handed it, as `parameter`. `passing` is the call that
-    hands over its arguments, where that is another: `delayed(f)(value)`.
+    Attributes:
+        call_site: The call.
+        passed_as_callback: Whether the function is passed to the call.
+        only: The processes in which the helper runs the callback.
+        position: The position of the argument with the callback; None for a keyword.
+        spawn: The catalog entry, if the call starts processes that run the callback.
+        first: The scope whose rank 0 runs the callback before the other ranks.
+        mutes: The library whose collectives return immediately in the callback.
+        receiver: The class of the object whose method is called.
+        helper: The function of the project to which the callback is passed.
+        parameter: The parameter of `helper` that receives the callback.
+        passing: The call that passes the arguments, if it is another one: `delayed(f)(value)`.
     """
 
     call_site: CallSite
@@ -47,7 +51,7 @@ class CallEdge(Record, frozen=True, eq=False):
 
     @property
     def is_on_self(self) -> bool:
-        """Whether the caller calls another method of its own object, or of one that its class makes."""
+        """Whether the caller calls a method of its own object, or of one that its class method creates."""
         called, caller = self.call_site.call.function, self.call_site.function
         if not isinstance(called, m.Attribute) or not caller.takes_object or not caller.facts.parameters:
             return False
@@ -61,7 +65,7 @@ class CallEdge(Record, frozen=True, eq=False):
 
     @property
     def starts_several(self) -> bool:
-        """Whether it starts more than one process."""
+        """Whether the call starts more than one process."""
         if self.spawn is None:
             return False
         return self.call_site.repeated or not (
@@ -70,17 +74,17 @@ class CallEdge(Record, frozen=True, eq=False):
 
 
 class Callers(Protocol):
-    """Finds the ways into functions, in no order and as far as they are asked for."""
+    """Finds the call edges into functions, unordered and on demand."""
 
     def search(self, function: LinkedFunction, /) -> Iterable[CallEdge]:
-        """Return the ways into a function."""
+        """Return the call edges into a function."""
 
     def spawning(self, function: LinkedFunction, /) -> Iterable[CallEdge]:
-        """Return those of them that are calls that start processes."""
+        """Return the call edges into a function by calls that start processes."""
 
 
 def _starts_one(spawn: Spawn, call: m.Call) -> bool:
-    """Tell whether the number of processes that a call asks for is one."""
+    """Return whether a call starts exactly one process."""
     if not spawn.count:
         return False
     count = library_argument(call, spawn.count)

@@ -1,4 +1,4 @@
-"""The ways into a function: who calls it, and who is handed it."""
+"""The call graph: the call edges into each function."""
 
 from __future__ import annotations
 
@@ -40,14 +40,20 @@ _CALLING_NOTHING: Final = frozenset(
 
 
 _ARGUMENTS: Final = 32
-"""How many bits tell which argument of a call is handed on."""
+"""The number of bits that hold the number of the argument in a packed use."""
 
 
 class _Use(Record, frozen=True, eq=False):
-    """A call that runs a function, or is handed it in an argument.
+    """A call that runs a function, or passes it in an argument.
 
-    `exact` rules out what overrides it, `receiver` is the class of the object whose
-    method it is. `order` is that of the code.
+    Attributes:
+        call_site: The call.
+        order: The sort key of the use within its function.
+        position: The position of the argument with the function.
+        keyword: The keyword of the argument with the function.
+        handed: Whether the function is passed in an argument.
+        exact: Whether the call excludes overrides, as a call on `super()` does.
+        receiver: The class of the object whose method is called.
     """
 
     call_site: CallSite
@@ -59,7 +65,7 @@ class _Use(Record, frozen=True, eq=False):
     receiver: LinkedClass | None = None
 
     def may_run(self, method: LinkedFunction, owner: LinkedClass) -> bool:
-        """Tell whether it may run the method of a class that overrides the one it names."""
+        """Return whether the call may run a method of class `owner` that overrides the named one."""
         if self.exact:
             return False
         if method.facts.name == "__init__":
@@ -70,19 +76,19 @@ class _Use(Record, frozen=True, eq=False):
 
 
 class _ResolvedUse(NamedTuple):
-    """A call by a name, or the handing over of one, with what it may run."""
+    """A use of a name, and the functions that it can refer to."""
 
     use: _Use
     targets: tuple[LinkedFunction, ...]
     is_unknown: bool
-    """Whether nothing is known of the object whose method is called."""
+    """Whether the object whose method is called is unknown."""
 
 
 class CallGraph:
-    """Finds the ways into functions, each function's once."""
+    """Finds the call edges into functions, once per function."""
 
     def __init__(self, flows: FunctionFlows) -> None:
-        """Prepare for a project; nothing is looked at yet."""
+        """Initialize for a project; nothing is computed yet."""
         self.flows = flows
         self.catalog = flows.catalog
         self.rank_tests = CallerRankTests(flows, self)
@@ -91,14 +97,14 @@ class CallGraph:
 
     @query(provisional=())
     def callers(self, function: LinkedFunction) -> tuple[CallEdge, ...]:
-        """Give every way into a function that could be resolved."""
+        """Return all resolved call edges into a function."""
         return tuple(map(self._edge, self._uses_of(function, self._calls_of)))
 
     def name_only_callers(self, function: LinkedFunction) -> tuple[CallEdge, ...]:
-        """Give the calls in its file of a method that has its name, on objects that nothing is known of.
+        """Return the calls, in the same file, of methods with the same name on unknown objects.
 
-        They are looked at only where there is no other way in, and only for what
-        speaks for a function: a guard, a lock or a handler that a reader sees there.
+        They are used only if a method has no other callers, and only as evidence of protection by a rank
+        check, a lock, or a handler.
         """
         if function.owner is None or self.callers(function):
             return ()
@@ -110,42 +116,39 @@ class CallGraph:
         )
 
     def search(self, function: LinkedFunction) -> Iterator[CallEdge]:
-        """Give every way into a function as it is found, in no order: for those who need not see all."""
+        """Yield the call edges into a function as they are found, unordered."""
         return (self._edge(use) for use in self._uses_of(function, self._search_calls))
 
     def callers_lazily(self, function: LinkedFunction) -> Iterator[CallEdge]:
-        """Give the same where all are asked for in the end."""
+        """Yield all call edges into a function, through `search` if only a few files are queried."""
         return self.relevance.filtered(lambda: iter(self.callers(function)), self.search(function))
 
     def callback_arguments(
         self, function: LinkedFunction, among: AbstractSet[str] | None = None
     ) -> Iterator[CallEdge]:
-        """Give the ways into a function by calls that are handed it, as `search` does.
+        """Yield the call edges into a function by calls to which it is passed, as `search` does.
 
         Args:
             function: The function.
-            among: Names, of which the code uses one that those asked for stand in.
-
-        Returns:
-            The ways; others may be among them.
+            among: If given, skip callers that use none of these names.
         """
         search = functools.partial(self._search_calls, handed=True, among=among)
         return (self._edge(use) for use in self._uses_of(function, search) if use.handed)
 
     def spawning(self, function: LinkedFunction) -> Iterator[CallEdge]:
-        """Give those of them that are calls that start processes."""
+        """Yield the call edges into a function by calls that start processes."""
         found = self.callback_arguments(function, self._spawn_names)
         return (edge for edge in found if edge.spawn is not None)
 
     @lazy
     def _spawn_names(self) -> frozenset[str]:
-        """The names by which what starts processes may be called in the project."""
+        """The names that calls that start processes can have in the project."""
         return self.relevance.library_names(self.catalog.last_names["spawn"])
 
     def _uses_of(
         self, function: LinkedFunction, calls_of: Callable[[LinkedFunction], Iterable[_Use]]
     ) -> Iterator[_Use]:
-        """Give the uses of a function, and of the methods of base classes that it stands in for."""
+        """Yield the uses of a function, and of the methods of base classes that it overrides."""
         if function.facts.name == "__call__" or is_property(function) or setting_role(function.facts):
             return
         yield from calls_of(function)
@@ -156,7 +159,7 @@ class CallGraph:
                 yield from (use for use in calls_of(inherited) if use.may_run(function, owner))
 
     def _calls_of(self, function: LinkedFunction) -> Iterator[_Use]:
-        """Give the uses of a function in the order of the project."""
+        """Return the uses of a function in project order."""
         if self.relevance.is_worth_reading_all:
             return iter(self._all_uses.get(function, ()))
         callers, names = self.relevance.candidate_callers(function), self.relevance.names(function)
@@ -170,15 +173,15 @@ class CallGraph:
     def _uses_among(
         self, callers: Identity[Collection[LinkedFunction]], names: frozenset[str]
     ) -> dict[LinkedFunction, list[_Use]]:
-        """Give what some functions call or hand on by some names, by what that runs.
+        """Return the uses of names in some functions, by the functions that they refer to.
 
-        Of many methods with one name, each has few callers among all those that use the name.
+        The result is shared by all methods with the same candidates and names.
         """
         return self._by_target(callers.of, names)
 
     @lazy
     def _all_uses(self) -> dict[LinkedFunction, list[_Use]]:
-        """What all functions call or hand on."""
+        """The uses in all functions, by the functions that they refer to."""
         functions = (function for module in self.flows.table.modules for function in module.functions)
         return self._by_target(functions, self.relevance.every)
 
@@ -195,7 +198,7 @@ class CallGraph:
     def _search_calls(
         self, function: LinkedFunction, *, handed: bool = False, among: AbstractSet[str] | None = None
     ) -> Iterator[_Use]:
-        """Give the uses of a function as they are found, those in code that uses one of some names."""
+        """Yield the uses of a function as they are found; if `among`, only in code that uses such a name."""
         if self.relevance.is_worth_reading_all:
             yield from self._all_uses.get(function, ())
             return
@@ -209,16 +212,16 @@ class CallGraph:
                     yield each.use
 
     def _uses_in(self, caller: LinkedFunction, names: AbstractSet[str]) -> Iterator[_ResolvedUse]:
-        """Give what a function calls and hands on by some names."""
+        """Yield the uses of some names in a function."""
         for name in self._named_uses(caller):
             if name in names:
                 yield from self._resolved(caller, name)
 
     @query
     def _named_uses(self, caller: LinkedFunction) -> dict[str, array[int]]:
-        """Give what a function calls and hands on, by the names that functions of the project may have there.
+        """Return the packed uses in a function, by the names that functions of the project can have.
 
-        Each is the position of a call, and that of an argument of it or 0, packed in one number.
+        A packed use holds the position of a call, and the number of its argument, or 0 for the call itself.
         """
         found: dict[str, array[int]] = {}
         for position, call_site in enumerate(self.flows.call_sites(caller)):
@@ -232,7 +235,7 @@ class CallGraph:
         return found
 
     def _name_of(self, expr: m.Expr) -> str:
-        """Give the name by which an expression may be a function of the project; none for any other."""
+        """Return the name of a possible reference to a function of the project, or an empty string."""
         if isinstance(expr, m.Lambda):
             return m.LAMBDA
         name = last_name(expr) if isinstance(expr, (m.Name, m.Attribute)) else ""
@@ -240,13 +243,13 @@ class CallGraph:
 
     @query
     def _resolved(self, caller: LinkedFunction, name: str) -> tuple[_ResolvedUse, ...]:
-        """Give what a function calls or hands on by a name, with what that runs."""
+        """Return the uses of a name in a function, with the functions that they refer to."""
         call_sites = self.flows.call_sites(caller)
         places = self._named_uses(caller).get(name, ())
         return tuple(self._resolve(call_sites[place >> _ARGUMENTS], place) for place in places)
 
     def _resolve(self, call_site: CallSite, place: int) -> _ResolvedUse:
-        """Find which function of the project a call runs, or is handed in an argument."""
+        """Return the use for a packed use, with the functions that it refers to."""
         scope, number = call_site.state.scope, place & ((1 << _ARGUMENTS) - 1)
         expr, use = call_site.call.function, _Use(call_site, place)
         if number:
@@ -268,7 +271,7 @@ class CallGraph:
         return replace(found, call_site=use.call_site, position=use.position)
 
     def _handed(self, call_site: CallSite, position: int | None, keyword: str | None) -> CallEdge:
-        """Tell who runs a function that is handed over in an argument, and whether in new processes."""
+        """Return the edge for a callback: which processes run it, and whether the call starts them."""
         entity = self.flows.resolver.symbol(call_site.call.function, call_site.state.scope)
         name = qualified_name(entity) or f"*.{last_name(call_site.call.function)}"
         once = self.catalog.find("run-once", name)
@@ -305,7 +308,7 @@ class CallGraph:
         return edge
 
     def _runs_threads(self, spawn: Spawn, function: LinkedFunction) -> bool:
-        """Tell whether a function has what it hands over run in threads of one process."""
+        """Return whether a function runs its callbacks in threads instead of processes."""
         for call_site in self.flows.call_sites(function) if spawn.runner else ():
             if self.flows.resolver.qualify(call_site.call.function, call_site.state.scope) == spawn.runner:
                 values = ((each.name, each.value) for each in call_site.call.keywords)
@@ -314,7 +317,7 @@ class CallGraph:
         return False
 
     def _who_calls(self, method: str, function: LinkedFunction) -> ProcessSet:
-        """Tell which processes call a method in a function; all where none does, and others may."""
+        """Return the processes that call a method in a function, or all processes if none does."""
         called = BOTTOM
         for call_site in self.flows.call_sites(function):
             if last_name(call_site.call.function) == method:
@@ -322,7 +325,7 @@ class CallGraph:
         return called or TOP
 
     def _is_result(self, value: m.Expr, scope: Environment, call: m.Call) -> bool:
-        """Tell whether an argument is the result of a call, itself or by name."""
+        """Return whether an argument is the result of a call, directly or by name."""
         if isinstance(value, m.Name):
             bound = self.flows.resolver.binding(value.id, scope)
             return isinstance(bound, Expression) and bound.expr is call
@@ -330,19 +333,19 @@ class CallGraph:
 
 
 def _place(use: _Use) -> tuple[tuple[int, int], int]:
-    """Give what sorts the uses of a project: by their functions, and as they stand there."""
+    """Return the sort key of a use in the project."""
     return use.call_site.function.order, use.order
 
 
 def _is_method(expr: m.Expr, entity: Symbol | None) -> TypeGuard[m.Attribute]:
-    """Tell whether an expression may be a method of an object of the project."""
+    """Return whether an expression can be a method of an object of the project."""
     function = as_function(entity)
     owned = function is not None and function.owner is not None
     return isinstance(expr, m.Attribute) and (entity is None or owned)
 
 
 def _targets(expr: m.Expr, entity: Symbol | None, receiver: LinkedClass | None) -> Iterator[LinkedFunction]:
-    """Give the functions an expression may mean; what a class lacks, those that derive from it have."""
+    """Yield the functions that an expression can refer to. If a class lacks a method, use its subclasses."""
     function = as_function(entity)
     if function is not None:
         yield function

@@ -1,4 +1,4 @@
-"""Evidence that several processes run a function, and what shows it."""
+"""Evidence that multiple processes run a function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Evidence(enum.IntEnum):
-    """How sure it is that several processes run a place at all."""
+    """How certain it is that multiple processes run the code."""
 
     NONE = 0
     PLAUSIBLE = 1
@@ -21,14 +21,14 @@ class Evidence(enum.IntEnum):
 
 
 class ConcurrencyMarker(Record, frozen=True):
-    """What shows that several processes run a function: where it stands, and what it is in words."""
+    """A place that shows that multiple processes run a function, and its description."""
 
     place: Place
     text: str
 
 
 class ConcurrencyTrace(Record, frozen=True):
-    """How several processes come to a function: the calls, nearest first, and what shows it at their end."""
+    """How multiple processes reach a function: the call chain, nearest first, and the marker at its end."""
 
     evidence: Evidence
     call_chain: tuple[CallSite, ...]

@@ -1,4 +1,4 @@
-"""How sure it is that several processes run a function, and what shows it."""
+"""Finds evidence that multiple processes run a function."""
 
 from __future__ import annotations
 
@@ -34,9 +34,12 @@ if TYPE_CHECKING:
 
 _HELPERS_DEPTH: Final = 3
 _SETUP_DEPTH: Final = 1
-"""So many calls lead to a launch on demand that still shows several processes."""
+"""The maximum call depth at which a conditional setup of the process group counts as evidence."""
 _WRAPPERS_DEPTH: Final = 1
-"""How deep a barrier may lie: helpers that also work in one process have theirs, and show nothing."""
+"""The maximum call depth at which a barrier counts as evidence.
+
+Helpers that also work in a single process contain barriers, which show nothing.
+"""
 _CLASSES_DEPTH: Final = 1
 _RUN_BY_HAND: Final = frozenset(
     {"demo", "demos", "examples", "example", "projects", "recipes", "scripts", "tools"}
@@ -44,17 +47,20 @@ _RUN_BY_HAND: Final = frozenset(
 _ASKED: Final = frozenset({"global", "local", "group", "worker"})
 
 _Caller: TypeAlias = "tuple[LinkedFunction, LinkedClass | None]"
-"""A function on the way, and the class of the object whose method it is there."""
+"""A function in the call chain, and the class of the object whose method it is."""
 
 _Placed: TypeAlias = "tuple[ConcurrencyMarker, tuple[PathCondition, ...]]"
-"""A sign, and what was tested before it."""
+"""A marker, and the conditions before it."""
 
 
 class _Step(NamedTuple):
-    """A call on the way.
+    """A call in the call chain.
 
-    `owner` is the class of the object whose method it stands in; `enters` says that the way goes on in the
-    function that it calls, and `called` is the class of the object whose method that is.
+    Attributes:
+        call_site: The call.
+        owner: The class of the object whose method contains the call.
+        enters: Whether the chain continues in the called function.
+        called: The class of the object whose method is called.
     """
 
     call_site: CallSite
@@ -64,10 +70,13 @@ class _Step(NamedTuple):
 
 
 class _Call(Record, frozen=True, eq=False):
-    """A call that leads on, or coordinates processes by itself.
+    """A call that leads to a function of the project, or coordinates processes itself.
 
-    `callee` is the function of the project that it runs, `synchronizes` says that it synchronizes
-    processes, `launch` is what it starts or prepares them with.
+    Attributes:
+        call_site: The call.
+        callee: The function of the project that it runs.
+        synchronizes: Whether it synchronizes processes.
+        launch: The catalog entry, if it starts or sets up processes.
     """
 
     call_site: CallSite
@@ -77,12 +86,12 @@ class _Call(Record, frozen=True, eq=False):
 
     @property
     def launches(self) -> bool:
-        """Whether it starts or prepares several processes in any case."""
+        """Whether it always starts or sets up multiple processes."""
         return self.launch is not None and self.launch.certain
 
 
 class _AfterSameTests:
-    """A call, equal to those in its function that are made after the same tests."""
+    """A call, equal to all calls in its function with the same conditions."""
 
     __slots__ = ("_key", "call_site")
 
@@ -99,34 +108,33 @@ class _AfterSameTests:
 
 
 class ConcurrencyEvidence:
-    """Looks for signs of several processes in functions, their callers and the helpers they call."""
+    """Searches functions, their callers, and their callees for markers of multiple processes."""
 
     def __init__(self, entry_states: EntryStates) -> None:
-        """Prepare for a project; nothing is followed yet."""
+        """Initialize for a project; nothing is computed yet."""
         self.flows = entry_states.flows
         self.catalog = entry_states.catalog
         self.entry_states = entry_states
 
     def trace(self, call_site: CallSite, *, by_one: bool = False) -> ConcurrencyTrace:
-        """Tell how sure it is that several processes come to a call, and why.
+        """Return the evidence that multiple processes reach a call.
 
         Args:
             call_site: The call.
-            by_one: Whether it is enough that one of several comes, as to what a crash alone can harm.
+            by_one: Whether one of multiple processes is enough, as for operations that only a crash can harm.
 
         Returns:
-            How they come, and what shows that there are several.
+            The evidence, the call chain, and the marker at its end.
         """
         return self._trace(_AfterSameTests(call_site), by_one)
 
     @query
     def _trace(self, after: _AfterSameTests, by_one: bool) -> ConcurrencyTrace:  # noqa: FBT001  # a part of the key
-        """Find the shortest way from a function with a sign, else from one that nobody calls.
+        """Find the shortest call chain from a function with a marker, or else from a root of the call graph.
 
-        A method is followed to those calls alone that can be on an object of its class,
-        and a sign counts only where a process can pass both it and the call. Nobody is
-        known to come where every call passes a constant that rules it out; nor, where some
-        ways hold apart the processes that take them, that several take another one.
+        A method is followed only to calls on compatible classes. A marker counts only if one process can pass
+        both it and the call. There is no evidence if every call passes a constant that rules the call out, or
+        if some edges serialize their processes and the other edges have no marker.
         """
         call_site = after.call_site
         start = _Step(call_site, call_site.function.owner)
@@ -175,7 +183,7 @@ class ConcurrencyEvidence:
     def _ways_to(
         self, call_site: CallSite, *, by_one: bool
     ) -> tuple[tuple[CallEdge, ...], tuple[CallEdge, ...], bool]:
-        """Give the ways to a call, those that can show several processes, and if some hold them apart."""
+        """Return the call edges, those that count as evidence, and whether others serialize processes."""
         entry_states = self.entry_states
         if by_one:
             edges = entry_states.callers(call_site.function)
@@ -188,11 +196,11 @@ class ConcurrencyEvidence:
         return ways_in, showing, len(loose) < len(ways_in)
 
     def _is_one_shot(self, root: LinkedFunction) -> bool:
-        """Tell whether a function that nobody calls belongs to what is run once, by hand.
+        """Return whether a root function belongs to code that is run once by hand.
 
-        That is a script, and whatever stands in a folder of the project for examples and the like. The
-        main part of a file in a package is a command of what is installed, which anybody may start beside
-        another one, unless a folder within is named after what is run by hand.
+        Such code is a script, or is in a top-level directory for examples and the like. The main code of a
+        file in a package is an installed command, of which multiple instances can run at once. It counts as
+        run by hand only if the package name contains such a directory and no other file imports it.
         """
         if root.module.relative.split("/")[0] in _RUN_BY_HAND:
             return True
@@ -204,19 +212,19 @@ class ConcurrencyEvidence:
         return by_hand and root.index == 0 and not self.flows.resolver.importers(root.module)
 
     def _is_packaged(self, function: LinkedFunction) -> bool:
-        """Tell whether a file belongs to a package, so that more than its own main part may use it."""
+        """Return whether a file belongs to a package, so that other code can import it."""
         package = function.module.name.rpartition(".")[0]
         return bool(package) and self.flows.table.exact(package) is not None
 
     def _may_launch(self, function: LinkedFunction) -> bool:
-        """Tell whether a function calls what also runs on one device: a trainer, say."""
+        """Return whether a function calls a launcher, such as a trainer, that can also run one process."""
         launches = (call.launch for call in self._calls_of(function))
         return any(launch is not None and not launch.certain for launch in launches)
 
     def _sign(self, step: _Step) -> ConcurrencyMarker | None:
-        """Find what shows that several processes come to a call, in its own function.
+        """Return a marker in the function of a call that shows that multiple processes reach the call.
 
-        What the call leads to shows it only where the way passes it.
+        A marker in a callee counts only if the call chain does not enter that callee.
         """
         call_site = step.call_site
         entered = (
@@ -231,14 +239,14 @@ class ConcurrencyEvidence:
         return None
 
     def _is_sign(self, call_site: CallSite) -> bool:
-        """Tell whether a call launches or synchronizes processes, whatever it leads to."""
+        """Return whether a call itself launches or synchronizes processes, regardless of its callee."""
         return any(
             call.call_site is call_site and (call.synchronizes or call.launches)
             for call in self._calls_of(call_site.function)
         )
 
     def _makes_another(self, sign: ConcurrencyMarker, step: _Step) -> bool:
-        """Tell whether a sign is that the object of a call is made, but in a branch for another class."""
+        """Return whether a marker is the creation of the receiver of a call, but as an unrelated class."""
         called, scope = step.call_site.call.function, step.call_site.state.scope
         on = called.value if step.called is not None and isinstance(called, m.Attribute) else None
         for made in expressions_of(scope.get(on.id) if isinstance(on, m.Name) else None):
@@ -252,15 +260,15 @@ class ConcurrencyEvidence:
 
     @query
     def _signs_of(self, function: LinkedFunction) -> tuple[_Placed, ...]:
-        """Give all signs in a function, each with what was tested before it."""
+        """Return all markers in a function, each with the conditions before it."""
         whole = (self._spawned(function), self._hooked(function), self._decorated(function))
         everywhere: list[_Placed] = [(sign, ()) for sign in whole if sign is not None]
         return (*self._ordered(function), *self._asked(function), *everywhere)
 
     def _sign_around(self, call_site: CallSite, depth: int) -> ConcurrencyMarker | None:
-        """Find what shows that several processes import a file, or have objects of the class of a method.
+        """Return a marker in an importer of a module, or in another method of the class.
 
-        For a method that nobody calls, only tests of ranks and coordination count.
+        For a method without callers, only rank checks and coordination count.
         """
         function = call_site.function
         if function.index == 0:
@@ -277,7 +285,7 @@ class ConcurrencyEvidence:
         return None
 
     def _sign_of_importers(self, module: Module) -> ConcurrencyMarker | None:
-        """Find what shows that several processes run a file that imports another, which they then run too."""
+        """Return a marker in a file that imports a module, directly or indirectly."""
         found, waiting = {module}, [module]
         while waiting:
             for importer in self.flows.resolver.importers(waiting.pop(0)):
@@ -291,7 +299,7 @@ class ConcurrencyEvidence:
 
     @query
     def _asked(self, function: LinkedFunction) -> tuple[_Placed, ...]:
-        """Give where a function asks for a rank."""
+        """Return the calls in a function that return the process rank, as markers."""
         return tuple(self._find_asked(function))
 
     def _find_asked(self, function: LinkedFunction) -> Iterator[_Placed]:
@@ -305,37 +313,39 @@ class ConcurrencyEvidence:
                 and self.entry_states.rank_tests.rank_scope(call_site.call, call_site.state.scope) in _ASKED
             )
             if asks and not self._converts(call_site):
-                what = f"{spell(call_site.call)} asks for the number of the process"
+                what = f"`{spell(call_site.call)}` returns the process rank"
                 yield _sign(function, call_site.call.span, what), call_site.state.conditions
 
     def _converts(self, call_site: CallSite) -> bool:
-        """Tell whether a call only converts a variable, as a launcher does with the number of a child."""
+        """Return whether a call only converts a variable, as a launcher does with the number of a child."""
         name = self.flows.resolver.qualify(call_site.call.function, call_site.state.scope)
         values = call_site.call.arguments[:1]
         return name in TRANSPARENT and any(isinstance(value, (m.Name, m.Attribute)) for value in values)
 
     @query
     def _ordered(self, function: LinkedFunction) -> tuple[_Placed, ...]:
-        """Give where a function tests ranks or coordinates processes."""
+        """Return the rank checks and coordinating calls in a function, as markers."""
         return tuple(self._find_ordered(function))
 
     def _find_ordered(self, function: LinkedFunction) -> Iterator[_Placed]:
         flow = self.flows.flow(function)
         for test in () if flow is None else flow.rank_tests:
-            yield _sign(function, test.span, "a test here tells the processes apart"), test.conditions
+            asked = "the process rank" if test.is_for_rank else "whether the job is distributed"
+            yield _sign(function, test.span, f"`{spell(test.test)}` checks {asked}"), test.conditions
         for call_site in self._coordinating(function, 0):
             called, leaf = spell(call_site.call.function), self._leaf(call_site, 0)
-            what = f"{called} is for several processes" if leaf == called else f"{called} leads to {leaf}"
+            via = "" if leaf == called else f", which `{called}()` calls"
+            what = f"`{leaf}()` coordinates processes{via}"
             yield _sign(function, call_site.call.span, what), call_site.state.conditions
 
     def _leaf(self, call_site: CallSite, depth: int) -> str:
-        """Spell the call of the framework that a call leads to."""
+        """Return the framework call that a call leads to, as spelled in the source."""
         callee = self.flows.resolver.callee(call_site.call, call_site.state.scope)
         inner = () if callee is None else self._coordinating(callee, depth + 1)
         return self._leaf(inner[0], depth + 1) if inner else spell(call_site.call.function)
 
     def _coordinating(self, function: LinkedFunction, depth: int) -> tuple[CallSite, ...]:
-        """Find the calls by which a function launches or synchronizes processes, also in what it calls."""
+        """Return the calls in a function that launch or synchronize processes, directly or in callees."""
         if depth > _HELPERS_DEPTH:
             return ()
         return self._coordinates(function, depth)
@@ -353,7 +363,7 @@ class ConcurrencyEvidence:
                 yield call.call_site
 
     def _is_on_demand(self, call_site: CallSite) -> bool:
-        """Tell whether a call is made only where a test has told that there are several processes."""
+        """Return whether a call runs only after a test shows that the job has multiple processes."""
         for literal in call_site.state.conditions:
             for test, truth in _implied(literal.test, truth=literal.truth):
                 split = self.entry_states.rank_tests.partition(test, literal.scope)
@@ -363,7 +373,7 @@ class ConcurrencyEvidence:
 
     @query
     def _calls_of(self, function: LinkedFunction) -> tuple[_Call, ...]:
-        """Give the calls in a function that may coordinate processes."""
+        """Return the calls in a function that may coordinate processes."""
         return tuple(self._find_calls(function))
 
     def _find_calls(self, function: LinkedFunction) -> Iterator[_Call]:
@@ -378,7 +388,7 @@ class ConcurrencyEvidence:
                 yield _Call(call_site, callee, synchronizes, launch)
 
     def _leads(self, call: _Call, depth: int) -> bool:
-        """Tell whether a function called coordinates processes, whatever constants the call passes."""
+        """Return whether the callee coordinates processes, given the constants that the call passes."""
         callee = call.callee
         return callee is not None and any(
             not is_infeasible(call.call_site, callee, inner.state)
@@ -386,22 +396,22 @@ class ConcurrencyEvidence:
         )
 
     def _is_for_several(self, name: str) -> bool:
-        """Tell whether a call synchronizes processes, and is not made in one alone or for a whole model."""
+        """Return whether a call synchronizes processes, and is neither conditional nor a model-wide save."""
         saver = self.catalog.find("collective-saver", name)
         certain = saver is None or (saver.when == "always" and saver.certain)
         return certain and self.catalog.is_any(SYNCHRONIZING, name)
 
     def synchronizes(self, call_site: CallSite) -> bool:
-        """Tell whether processes meet in a call, or in what it leads to."""
+        """Return whether processes synchronize in a call, directly or in callees."""
         return any(call_site is sync_point for sync_point in self._coordinating(call_site.function, 0))
 
     def is_shown_in_file(self, function: LinkedFunction) -> bool:
-        """Tell whether anything in the file of a function shows that there are several processes."""
+        """Return whether any function in the file of a function has a marker."""
         inside = function.module.functions
         return any(any(map(signs, inside)) for signs in (self._ordered, self._asked, self._signs_of))
 
     def _runs_alone(self, function: LinkedFunction) -> bool:
-        """Tell whether a function fails in several processes, or asks a launcher for one, by its number."""
+        """Return whether a function fails in multiple processes, or launches exactly one process."""
         flow = self.flows.flow(function)
         if flow is not None and flow.fails_if_parallel:
             return True
@@ -414,7 +424,7 @@ class ConcurrencyEvidence:
         return False
 
     def _is_one(self, number: Binding | None) -> bool:
-        """Tell whether a number is 1, wherever it is written out."""
+        """Return whether a number is the literal 1, also by name."""
         match number:
             case Expression(expr=m.Name() | m.Attribute() as name, scope=scope):
                 return self._is_one(self.entry_states.rank_tests.known(name, scope))
@@ -429,7 +439,7 @@ class ConcurrencyEvidence:
         for edge in self.entry_states.callers(function):
             if edge.starts_several:
                 call_site = edge.call_site
-                what = f"{spell(call_site.call.function)} starts the processes that run it"
+                what = f"`{spell(call_site.call.function)}()` starts the processes that run it"
                 return _sign(call_site.function, call_site.call.span, what)
         return None
 
@@ -437,23 +447,23 @@ class ConcurrencyEvidence:
         hook = self.entry_states.hooks.of(function)
         if hook is None or hook.runs not in {"every", "worker"}:
             return None
-        who = "every process" if hook.runs == "every" else "every worker of every process"
-        return _sign(function, function.facts.span, f"the framework calls {function.facts.name} in {who}")
+        who = "every process" if hook.runs == "every" else "every worker process"
+        return _sign(function, function.facts.span, f"the framework calls `{function.facts.name}()` in {who}")
 
     def _decorated(self, function: LinkedFunction) -> ConcurrencyMarker | None:
-        """Find a decorator that hands the function to several processes, or says where it is launched."""
+        """Return the decorator that runs a function in multiple processes, as a marker."""
         for decorator in self.flows.decorators(function):
             for expr in _calls_and_names(decorator.expr):
                 name = self.flows.resolver.qualify(expr, decorator.scope)
                 launch = self.catalog.find("launch", name)
                 if self.catalog.find("spawn", name) is not None or (launch is not None and launch.certain):
-                    what = f"{spell(decorator.expr)} runs it in several processes"
+                    what = f"`@{spell(decorator.expr)}` runs it in multiple processes"
                     return _sign(function, function.facts.span, what)
         return None
 
 
 def _asks_for_main(literal: PathCondition) -> bool:
-    """Tell whether a test is `__name__ == "__main__"`, which does not hold where a file is imported."""
+    """Return whether a test is `__name__ == "__main__"`, which is false in an imported file."""
     return isinstance(literal.test, m.Compare) and literal.test.left == m.Name("__name__")
 
 
@@ -463,7 +473,7 @@ def _asks_for_nodes(call: m.Call) -> bool:
 
 
 def _calls_and_names(decorator: m.Expr) -> tuple[m.Expr, ...]:
-    """Give the decorator, without the call that makes it, and what is called in its arguments."""
+    """Return the function of a decorator, and the functions of the calls in its arguments."""
     if not isinstance(decorator, m.Call):
         return (decorator,)
     values = (*decorator.arguments, *(keyword.value for keyword in decorator.keywords))
@@ -471,7 +481,7 @@ def _calls_and_names(decorator: m.Expr) -> tuple[m.Expr, ...]:
 
 
 def _above(edge: CallEdge, class_: LinkedClass | None) -> _Step | None:
-    """Give the call of a method on an object of a class; None where it is on another kind."""
+    """Return the step for a call edge, or None if the edge is a call on an unrelated class."""
     function = edge.call_site.function
     receiver = edge.receiver or (function.owner if edge.is_on_self else None)
     if receiver is not None and class_ is not None and not edge.passed_as_callback:
@@ -485,7 +495,7 @@ def _above(edge: CallEdge, class_: LinkedClass | None) -> _Step | None:
 
 
 def _implied(test: m.Expr, *, truth: bool) -> Iterator[tuple[m.Expr, bool]]:
-    """Give the parts of a test, each with how it came out, as far as the test tells."""
+    """Yield the parts of a test whose outcome is implied, each with its outcome."""
     match test:
         case m.Not(value=value):
             yield from _implied(value, truth=not truth)

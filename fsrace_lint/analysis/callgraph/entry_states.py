@@ -1,4 +1,4 @@
-"""What the callers of a function bring with them: guards, handlers, locks, evidence."""
+"""Entry states: the rank checks, handlers, and locks of all callers of a function."""
 
 from __future__ import annotations
 
@@ -34,11 +34,13 @@ if TYPE_CHECKING:
 
 
 class EntryState(Record, frozen=True):
-    """What holds whenever a function runs, whoever called it.
+    """What holds at the entry of a function, whichever caller calls it.
 
-    `caught` names the exceptions that every caller handles, `locked` says that
-    every caller holds a lock. `first` is the scope whose first process every
-    caller lets run it before the others.
+    Attributes:
+        processes: The processes that enter the function.
+        caught: The names of the exceptions that every caller handles.
+        locked: Whether every caller holds a lock.
+        first: The scope whose rank 0 every caller lets run the function before the other ranks.
     """
 
     processes: ProcessSet
@@ -47,7 +49,7 @@ class EntryState(Record, frozen=True):
     first: str | None = None
 
     def join(self, other: EntryState) -> EntryState:
-        """Give what holds whichever of two callers it was."""
+        """Return what holds for both callers."""
         return EntryState(
             self.processes | other.processes,
             self.caught & other.caught,
@@ -60,16 +62,16 @@ _ANYBODY: Final = EntryState(TOP, frozenset(), locked=False)
 
 
 class EntryStates:
-    """Joins what callers bring, over all call sites, to a fixpoint."""
+    """Computes entry states as a fixpoint over all call edges."""
 
     def __init__(self, flows: FunctionFlows) -> None:
-        """Prepare for a project; nothing is followed yet."""
+        """Initialize for a project; nothing is computed yet."""
         self.flows = flows
         self.catalog = flows.catalog
         self._edges = CallGraph(flows)
         self.summaries = self._edges.summaries
         self.rank_tests = self._edges.rank_tests
-        """Rank tests, with what all callers pass."""
+        """The rank tests, including the arguments of all callers."""
         self.rank_dependence = RankDependence(self.rank_tests)
         self.paths = PathNormalizer(self.rank_dependence)
         self.protection = Protection(flows, self.summaries, self.rank_tests)
@@ -77,11 +79,11 @@ class EntryStates:
         self.relevance = flows.relevance
 
     def callers(self, function: LinkedFunction) -> tuple[CallEdge, ...]:
-        """Give every way into a function that could be resolved."""
+        """Return all resolved call edges into a function."""
         return self._edges.callers(function)
 
     def is_only_called(self, function: LinkedFunction) -> bool:
-        """Tell whether there are ways into a function, and none is a call that is handed it."""
+        """Return whether a function has callers, and is not passed as a callback."""
         called = next(self._edges.callers_lazily(function), None)
         return (
             called is not None
@@ -91,7 +93,7 @@ class EntryStates:
 
     @joint_query
     def entry_state(self, function: LinkedFunction) -> Mapping[LinkedFunction, EntryState]:
-        """Tell what holds whenever a function runs."""
+        """Return the entry state of a function, and those of other functions that are computed with it."""
         way = self._free_way(function)
         if way:
             return dict.fromkeys(way, _ANYBODY)
@@ -100,9 +102,9 @@ class EntryStates:
         return self._solve([caller for caller in callers if known(caller) is None])
 
     def _free_way(self, function: LinkedFunction) -> Iterable[LinkedFunction]:
-        """Find one way down to a function from one that nobody calls, on which nothing is brought along.
+        """Return a call chain to a function from a root on which no caller restricts anything, if one exists.
 
-        Nothing then holds for all callers, whoever else there is, and these need not be looked at.
+        No restriction then holds for all callers, and the other callers need not be analyzed.
         """
         way = {function: self._free_callers(function)}
         seen = {function}
@@ -120,7 +122,7 @@ class EntryStates:
         return ()
 
     def _free_callers(self, function: LinkedFunction) -> Iterator[LinkedFunction | None]:
-        """Give the callers that bring nothing along, None for those that nothing is known of."""
+        """Yield the callers that restrict nothing, or None if the function has no callers."""
         if self.decorated(function) != TOP or self._is_locked_by_decorator(function):
             return
         is_called = False
@@ -132,11 +134,10 @@ class EntryStates:
             yield None
 
     def processes(self, call_site: CallSite) -> ProcessSet:
-        """Tell who reaches a call within its function, also by tests of what the callers pass.
+        """Return the processes that reach a call within its function, including tests of parameters.
 
-        `if chosen:` on a parameter divides the processes as what is passed for it does; and where
-        the name of a parameter promised something else (`rank`, which is given the local rank), what
-        the code alone says of the way here does not hold.
+        A test such as `if chosen:` divides the processes as the arguments of all callers do. If the name of a
+        parameter is misleading (`rank` receives the local rank), the arguments override the name.
         """
         processes, late = call_site.state.processes, TOP
         for literal in call_site.state.conditions:
@@ -145,12 +146,12 @@ class EntryStates:
         return late if named_wrongly else processes & late
 
     def _is_named_wrongly(self, literal: PathCondition) -> bool:
-        """Tell whether processes can see a test come out so that cannot by the code of the function alone."""
+        """Return whether the arguments of callers allow processes that the function alone excludes."""
         late = self.deciding(literal)
         return late != TOP and bool(late & ~self._by_code_alone(literal))
 
     def _by_code_alone(self, literal: PathCondition) -> ProcessSet:
-        """Tell who can see a test come out as it did, by the code of the function alone."""
+        """Return the processes that satisfy a condition, according to the code of the function alone."""
         return self._undecided(literal.test, literal.scope)[0 if literal.truth else 1] or TOP
 
     @query
@@ -158,7 +159,7 @@ class EntryStates:
         return self.flows.partition(test, scope)
 
     def deciding(self, literal: PathCondition) -> ProcessSet:
-        """Tell who can see a test come out as it did, now that all callers are known."""
+        """Return the processes that satisfy a condition, according to the arguments of all callers."""
         return self._decided(literal.test, literal.scope)[0 if literal.truth else 1] or TOP
 
     @query
@@ -166,13 +167,13 @@ class EntryStates:
         return self.rank_tests.partition(test, scope)
 
     def ways_in(self, function: LinkedFunction) -> tuple[CallEdge, ...]:
-        """Give the ways into a function that several processes take."""
+        """Return the call edges into a function that multiple processes take."""
         return tuple(edge for edge in self.callers(function) if self._who_takes(edge) is not Runs.ONE)
 
     def unordered_callers(self, function: LinkedFunction, ways: tuple[CallEdge, ...]) -> tuple[CallEdge, ...]:
-        """Leave out the ways into a function that hold apart who takes them, where not all do.
+        """Return the call edges that do not serialize their processes, or all edges if every edge does.
 
-        By a lock, or by an order in which the first process comes before the others.
+        An edge serializes processes by a lock, or by letting one rank go first.
         """
         context = self.entry_state(function)
         return tuple(edge for edge in ways if not self._is_apart(edge, context))
@@ -183,9 +184,9 @@ class EntryStates:
         return ordered or (brought.locked and not context.locked)
 
     def equally_wide_callers(self, call_site: CallSite, ways: tuple[CallEdge, ...]) -> tuple[CallEdge, ...]:
-        """Give of the ways into a function those that let in as many as come to a call in it.
+        """Return the call edges that can explain how many processes reach a call in the function.
 
-        Where all processes come there, one that lets in one of each node does not show that they do.
+        An edge that one process of each node takes does not show that all processes reach the call.
         """
         if runs(self.processes(call_site) & self.entry_state(call_site.function).processes) is Runs.PER_NODE:
             return ways
@@ -199,14 +200,11 @@ class EntryStates:
 
     @staticmethod
     def feasible_callers(call_site: CallSite, edges: tuple[CallEdge, ...]) -> tuple[CallEdge, ...]:
-        """Give the ways into a function of which no call passes a constant that rules out coming to a call.
+        """Return the call edges that pass no constant that rules out reaching a call.
 
         Args:
             call_site: The call in the function.
-            edges: The ways into the function.
-
-        Returns:
-            Those that can lead to it.
+            edges: The call edges into the function.
         """
         function, state = call_site.function, call_site.state
         return tuple(
@@ -219,7 +217,7 @@ class EntryStates:
     def upward(
         function: LinkedFunction, ways: Callable[[LinkedFunction], tuple[CallEdge, ...]]
     ) -> list[LinkedFunction]:
-        """Give a function and all its direct and indirect callers by some ways in."""
+        """Return a function and all its direct and indirect callers by some call edges."""
         seen = {function: None}
         waiting = [function]
         while waiting:
@@ -230,7 +228,7 @@ class EntryStates:
         return list(seen)
 
     def _solve(self, functions: list[LinkedFunction]) -> dict[LinkedFunction, EntryState]:
-        """Find the states of functions whose callers are among them, or known."""
+        """Return the entry states of functions whose callers are known or among them."""
         contexts: dict[LinkedFunction, EntryState] = {}
         open_ended = {function for function in functions if not self.callers(function)}
         while True:
@@ -249,7 +247,7 @@ class EntryStates:
         return contexts
 
     def _called_in_circles(self, functions: set[LinkedFunction]) -> set[LinkedFunction]:
-        """Give those of some functions that only call each other in turn; there is one where none is free."""
+        """Return the functions in call cycles that none of the other functions call."""
 
         def ways(function: LinkedFunction) -> tuple[CallEdge, ...]:
             return tuple(edge for edge in self.callers(function) if edge.call_site.function in functions)
@@ -279,7 +277,7 @@ class EntryStates:
         return replace(joined, processes=joined.processes & self.decorated(function), locked=locked)
 
     def _brought(self, edge: CallEdge, outer: EntryState) -> EntryState:
-        """Tell what one caller brings, given what holds whenever it runs."""
+        """Return the entry state by one call edge, given the entry state of the caller."""
         reached = self.processes(edge.call_site) & edge.only & outer.processes
         processes = TOP if reached and edge.starts_several else reached
         first = self.protection.serializing_context(edge.call_site) or outer.first
@@ -303,13 +301,13 @@ class EntryStates:
         return False
 
     def _runs_locked(self, helper: LinkedFunction, parameter: str | None) -> bool:
-        """Tell whether a helper or a decorator holds a lock wherever it runs the function it is given."""
+        """Return whether a helper or a decorator always holds a lock when it runs the callback."""
         ways = tuple(self.summaries.callback_call_chains(helper, parameter))
         return bool(ways) and all(any(map(self.protection.locked, way)) for way in ways)
 
     @query
     def decorated(self, function: LinkedFunction) -> ProcessSet:
-        """Give the processes that the decorators of a function let through."""
+        """Return the processes in which the decorators of a function, or the framework, run it."""
         return self._let_through(function)
 
     def _let_through(self, function: LinkedFunction) -> ProcessSet:
@@ -324,14 +322,14 @@ class EntryStates:
         return processes
 
     def _is_built_with(self, function: LinkedFunction) -> bool:
-        """Tell whether the constructor of an object calls a method of it, whoever else does."""
+        """Return whether a constructor calls a method on its own object."""
         return any(
             edge.is_on_self and edge.call_site.function.facts.name == "__init__"
             for edge in self.callers(function)
         )
 
     def synchronizes_after(self, function: LinkedFunction) -> str:
-        """Name the decorator by which all who call a function wait for those that it lets in; else empty."""
+        """Return the name of the decorator that contains a barrier after a function, or an empty string."""
         for name, _ in self._decorators(function):
             entry = self.catalog.find("decorator", name)
             if entry is not None and entry.barrier:
@@ -339,15 +337,15 @@ class EntryStates:
         return ""
 
     def muted_in(self, function: LinkedFunction) -> frozenset[str]:
-        """Give the libraries whose own collectives return at once in a function.
+        """Return the libraries whose collectives return immediately in a function.
 
-        One call that hands it to a helper of such a library shows that, whoever else calls it.
+        One call that passes the function to a helper of such a library is enough, whatever other callers do.
         """
         return self._find_muted(function) if self._can_mute else frozenset()
 
     @lazy
     def _can_mute(self) -> bool:
-        """Whether the project uses a helper that has collectives return at once in what it runs."""
+        """Whether the project uses a helper in whose callbacks collectives return immediately."""
         found = ((kind, name) for kind in ("decorator", "run-once") for name in self.catalog.names(kind))
         muting = [name for kind, name in found if self.catalog.exact(kind, name).mutes]
         names = self.relevance.library_names(name.rpartition(".")[2] for name in muting)
@@ -367,7 +365,7 @@ class EntryStates:
         return common
 
     def _decorators(self, function: LinkedFunction) -> Iterator[tuple[str, Symbol | None]]:
-        """Give the decorators of a function, by qualified name and by what they denote."""
+        """Yield the decorators of a function: their qualified names and symbols."""
         for decorator in self.flows.decorators(function):
             expr = decorator.expr
             target = expr.function if isinstance(expr, m.Call) else expr

@@ -1,4 +1,4 @@
-"""The methods that frameworks call by themselves."""
+"""The methods that frameworks call."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class FrameworkHooks:
-    """Tells which methods of the project override one that a framework calls."""
+    """Finds the methods of the project that override a hook of a framework."""
 
     def __init__(self, flows: FunctionFlows) -> None:
-        """Prepare for a project."""
+        """Initialize for a project."""
         self.flows = flows
 
     @lazy
     def _classes(self) -> dict[str, list[str]]:
-        """The classes of frameworks, by the methods of theirs that are hooks."""
+        """The names of the framework classes, by their hooks."""
         found: dict[str, list[str]] = {}
         for name in self.flows.catalog.names("hook"):
             owner, _, method = name.rpartition(".")
@@ -32,7 +32,7 @@ class FrameworkHooks:
         return found
 
     def of(self, function: LinkedFunction) -> Hook | None:
-        """Give what is known of a method that a framework calls; None for any other function."""
+        """Return the catalog entry of the hook that a method overrides, or None."""
         if function.owner is None or function.facts.name not in self._classes:
             return None
         return self._find(function, function.owner)
@@ -48,9 +48,9 @@ class FrameworkHooks:
         return None
 
     def _bases(self, owner: LinkedClass) -> Iterator[str]:
-        """Name the classes of frameworks that a class, or one derived from it, derives from in the end.
+        """Yield the names of the framework classes that a class, or a subclass of it, derives from.
 
-        A class of the project itself counts under its own name: the project may be the framework.
+        Classes of the project count under their own names, because the project may be the framework.
         """
         related = (relative for heir in owner.descendants() for relative in heir.ancestors())
         for class_ in dict.fromkeys(related):
@@ -64,6 +64,6 @@ class FrameworkHooks:
 
 
 def _is_same(base: str, class_: str) -> bool:
-    """Tell whether two names mean one class: frameworks offer a class under several."""
+    """Return whether two names refer to the same class, which frameworks export under multiple names."""
     same_last = base.rpartition(".")[2] == class_.rpartition(".")[2]
     return same_last and ("." not in base or base.partition(".")[0] == class_.partition(".")[0])

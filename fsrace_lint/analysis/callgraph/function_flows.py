@@ -1,4 +1,4 @@
-"""Every function interpreted once, on demand, with what its result tells about ranks."""
+"""The flows of functions, interpreted once and on demand."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 DEEPEST: Final = 20
-"""Through so many functions within functions one is interpreted."""
+"""The maximum depth of functions that are interpreted within each other."""
 _NOTHING: Final[Mapping[str, Module | None]] = MappingProxyType({})
 _TAKING: Final = frozenset({"acquire", "release"})
 _ENDING: Final = frozenset({"exit", "_exit", "quit", "abort"})
 
 
 class FunctionFlows:
-    """Holds the flows of a project's functions and answers what they mean.
+    """Holds the flows of the functions of a project, and answers queries about their meaning.
 
-    While a function is being interpreted, its own result and its later bindings are
-    unknown to the functions that it leads to. What is found with their help is found
-    anew when it is asked for by itself, so that it does not depend on who asks first.
-    What callers pass is not asked for: `CallerRankTests` does that later.
+    While a function is being interpreted, its result and its later bindings are unknown to the functions
+    that it leads to. Results that depend on them are computed again when they are requested directly, so that
+    they do not depend on the order of requests. The arguments of callers are not used here: `CallerRankTests`
+    adds them later.
     """
 
     def __init__(
@@ -64,12 +64,17 @@ class FunctionFlows:
         heads: NameIndex | None = None,
         dependencies: Dependencies | None = None,
     ) -> None:
-        """Link `modules` by name, `also` by further paths; nothing is interpreted yet.
+        """Link the modules; nothing is interpreted yet.
 
-        The `observer` hears of each function before it is; what it raises ends the work. `targeted`
-        says that few of the files will be asked about, and `exhaustive` that everything is
-        looked at. `heads` are those of the modules, if somebody has them already, and
-        `dependencies` notes the inputs of results.
+        Args:
+            modules: The modules of the project.
+            catalog: The library models.
+            also: Modules by further paths, which are links.
+            observer: Called before each function is interpreted. An exception from it stops the analysis.
+            targeted: Whether only a few of the files are queried.
+            exhaustive: Whether to interpret everything, without skipping irrelevant code.
+            heads: The name index of the modules, if it is already built.
+            dependencies: Records the inputs of results.
         """
         self._observer = observer
         self.catalog = catalog
@@ -89,8 +94,7 @@ class FunctionFlows:
             function: The function.
 
         Returns:
-            What was found, or None while it is being interpreted already, or where
-            too many functions are.
+            The result, or None if the function is already being interpreted or the depth limit is reached.
         """
         known = self.known_flows.known(function)
         if known is not None:
@@ -105,7 +109,7 @@ class FunctionFlows:
         return self.interpret(function)
 
     def interpret(self, function: LinkedFunction) -> FlowResult:
-        """Interpret a function, whatever is known of it."""
+        """Interpret a function, without a cached result."""
         self._observer.checkpoint()
         if self.dependencies is not None:
             self.dependencies.file(function.module.relative)
@@ -117,28 +121,28 @@ class FunctionFlows:
             del self._interpreters[function]
 
     def _by_code_alone(self, find: Callable[[], Answer]) -> Answer:
-        """Find something whatever is being found."""
+        """Compute a result with a fresh budget, whatever else is being computed."""
         return self._rank_tests.budget.with_fresh_budget(
             functools.partial(self.resolver.budget.with_fresh_budget, find)
         )
 
     def call_sites(self, function: LinkedFunction) -> tuple[CallSite, ...]:
-        """Give the calls of a function; none are known while it is being interpreted."""
+        """Return the call sites of a function, or nothing while it is being interpreted."""
         flow = self.flow(function)
         return () if flow is None else flow.call_sites
 
     def call_sites_before(self, call_site: CallSite) -> Iterator[CallSite]:
-        """Give the calls of a function that stand before one of them."""
+        """Yield the call sites of a function before one of them."""
         return itertools.takewhile(lambda each: each is not call_site, self.call_sites(call_site.function))
 
     def decorators(self, function: LinkedFunction) -> tuple[Expression, ...]:
-        """Give the decorators of a function, to be read with the names at the end of what is around it."""
+        """Return the decorators of a function, with the environment at the end of the enclosing code."""
         outer = function.enclosing if function.facts.decorators else None
         scope = None if outer is None else self.final_environment(outer)
         return () if scope is None else tuple(Expression(expr, scope) for expr in function.facts.decorators)
 
     def final_environment(self, function: LinkedFunction) -> Environment | None:
-        """Give the bindings at the end of a function's code, or those so far while it is interpreted."""
+        """Return the bindings at the end of a function, or the current ones while it is being interpreted."""
         flow = self.known_flows.known(function)
         if flow is None:
             if self.known_flows.is_active(function):
@@ -148,26 +152,26 @@ class FunctionFlows:
 
     @lazy
     def known_flows(self) -> Table[[LinkedFunction], FlowResult | None]:
-        """What was found so far by interpreting functions."""
+        """The flows that are already computed."""
         return FunctionFlows._flow.table(self)
 
     def exit_points(self, function: LinkedFunction) -> tuple[ExitPoint, ...]:
-        """Give the ways out of a function; none are known while it is being interpreted."""
+        """Return the exit points of a function, or nothing while it is being interpreted."""
         flow = self.flow(function)
         return () if flow is None else flow.exits
 
     def return_values(self, function: LinkedFunction) -> tuple[Expression, ...]:
-        """Give what a function returns, each with the names there; nothing while it is being interpreted."""
+        """Return the return values of a function, or nothing while it is being interpreted."""
         ways = self.exit_points(function)
         return tuple(Expression(way.value, way.state.scope) for way in ways if way.value is not None)
 
     def call_results(self, expr: m.Expr, scope: Environment) -> tuple[Expression, ...]:
-        """Give what a call of a function of the project returns, as `return_values`; of all else nothing."""
+        """Return the return values of the function of the project that an expression calls, if any."""
         callee = self.resolver.callee(expr, scope) if isinstance(expr, m.Call) else None
         return () if callee is None else self.return_values(callee)
 
     def result_partition(self, function: LinkedFunction) -> RankPartition:
-        """Tell which processes can see a function return something true, and which something false."""
+        """Return the processes for which a function can return a true value, and a false value."""
         return UNPARTITIONED if function.facts.is_generator else self._result_partition(function)
 
     @query(provisional=UNPARTITIONED, shared=True, limit=DEEPEST)
@@ -175,7 +179,7 @@ class FunctionFlows:
         return self._by_code_alone(functools.partial(self._split_by_result, function))
 
     def partition(self, test: m.Expr, scope: Environment) -> RankPartition:
-        """Tell which processes can see a test true, and which false, by the code of its function alone."""
+        """Return the processes for which a test can be true, and false, without information about callers."""
         return self._rank_tests.partition(test, scope)
 
     def _split_by_result(self, function: LinkedFunction) -> RankPartition:
@@ -197,12 +201,12 @@ class FunctionFlows:
 
     @property
     def snapshot(self) -> Snapshot:
-        """What results depend on, for a later state of the project."""
+        """The inputs of results, to compare with a later state of the project."""
         links = {link: module.relative for link, module in self.also.items() if module is not None}
         return Snapshot(self.table, links, self.ending | self.controlling)
 
     def counts(self) -> dict[str, int]:
-        """Count the functions, their calls, and the calls whose callee is not known; all are interpreted."""
+        """Interpret all functions, and count the functions, their calls, and the unresolved calls."""
         functions = [function for module in self.table.modules for function in module.functions]
         call_sites = [call_site for function in functions for call_site in self.call_sites(function)]
         called = (
@@ -213,7 +217,7 @@ class FunctionFlows:
 
     @lazy
     def ending(self) -> frozenset[str]:
-        """The names by which functions of the project may be called that can end a process."""
+        """The names of the functions of the project that may end the process."""
         relevance = self.relevance
 
         def find() -> frozenset[str]:
@@ -223,12 +227,12 @@ class FunctionFlows:
 
     @lazy
     def controlling(self) -> frozenset[str]:
-        """The names of calls that may leave the code, or take or release a lock."""
+        """The names of calls that can exit, suppress exceptions, or acquire or release a lock."""
         known = frozenset().union(*(self.catalog.last_names[kind] for kind in ("exit", "suppressor", "lock")))
         return self.relevance.library_names(known | _TAKING)
 
     def returning_processes(self, call: m.Call, scope: Environment) -> ProcessSet:
-        """Give the processes that return from a call; only what can end the process is interpreted."""
+        """Return the processes that return from a call; only functions that can end the process matter."""
         if last_name(call.function) not in self.ending:
             return TOP
         callee = self.resolver.callee(call, scope)
@@ -243,7 +247,7 @@ class FunctionFlows:
         return processes
 
     def control_role(self, called: m.Expr, scope: Environment) -> str:
-        """Tell what a call of this does to control flow or locks, as `Interpretation` says."""
+        """Return the effect of a call on control flow or locks, as `Interpretation.control_role` does."""
         if last_name(called) not in self.controlling:
             return ""
         name = self.resolver.qualify(called, scope)

@@ -1,4 +1,4 @@
-"""What callers pass for the parameters of a function."""
+"""The arguments that callers pass for the parameters of a function."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from fsrace_lint.program.modules import LinkedFunction
 
 _NO_NUMBERS: Final = frozenset({"bool", "bytes", "dict", "float", "list", "set", "tuple"})
-"""The built-in classes that no rank is of; it may be a text that is yet to be read."""
+"""The built-in classes whose values are never ranks. A string can be a rank that is parsed later."""
 
 
 class CallerRankTests(RankTests):
-    """Reads rank tests with what all callers pass for the parameters that are tested."""
+    """Evaluates rank tests of parameters with the arguments of all callers."""
 
     def __init__(self, flows: FunctionFlows, callers: Callers) -> None:
-        """Prepare for a project.
+        """Initialize for a project.
 
         Args:
-            flows: Interprets its functions.
-            callers: Finds the ways into them.
+            flows: The flows of its functions.
+            callers: Finds the call edges into functions.
         """
         self.flows, self.callers = flows, callers
         self.cycles = CycleDetector()
@@ -45,7 +45,7 @@ class CallerRankTests(RankTests):
         self.dependencies = None  # nothing here is kept
 
     def partition_of_parameter(self, argument: Argument) -> RankPartition:
-        """Tell which processes can be passed something true for a parameter, and which something false."""
+        """Return the processes for which a parameter can be true, and for which it can be false."""
         if _is_object(argument):
             return UNPARTITIONED
         return self._partition_of_passed(argument.function, argument.parameter)
@@ -55,7 +55,7 @@ class CallerRankTests(RankTests):
         return self._join(function, parameter, lambda value: self.partition(value.expr, value.scope))
 
     def partition_of_attribute(self, argument: Argument, name: str) -> RankPartition:
-        """Tell the same of an attribute that callers have set on what they pass: `args.save = is_main()`."""
+        """Return the partition by an attribute that callers set on the argument: `args.save = is_main()`."""
         if _is_object(argument):
             return UNPARTITIONED
         return self._partition_of_set(argument.function, argument.parameter, name)
@@ -65,7 +65,7 @@ class CallerRankTests(RankTests):
         return self._join(function, parameter, lambda value: self._split_set(value, name))
 
     def _split_set(self, value: Expression, name: str) -> RankPartition:
-        """Tell who can see an attribute true, and who false, that was set on what is passed."""
+        """Return the partition by an attribute that a caller sets on an argument."""
         if not isinstance(value.expr, m.Name):
             return UNPARTITIONED
         bound, whole = value.scope.get(f"{value.expr.id}.{name}"), value.scope.get(value.expr.id)
@@ -74,11 +74,11 @@ class CallerRankTests(RankTests):
         return self.partition_of_attribute(whole, name) if isinstance(whole, Argument) else UNPARTITIONED
 
     def rank_of_parameter(self, argument: Argument) -> str | None:
-        """Give the scope of the rank that every caller passes for a parameter; None where one does not."""
+        """Return the scope of the rank that every caller passes for a parameter, or None."""
         return None if _is_object(argument) else self._rank(argument.function, argument.parameter)
 
     def _is_no_number(self, argument: Argument) -> bool:
-        """Tell whether a parameter is said to be something else, as in `path: Path` or `save=True`."""
+        """Return whether a parameter is declared as another type, as in `path: Path` or `save=True`."""
         default, annotation = argument.parameter.default, argument.parameter.annotation
         if isinstance(default, m.Constant) and isinstance(default.value, bool):
             return True
@@ -107,7 +107,10 @@ class CallerRankTests(RankTests):
 
     @query(provisional=None, shared=True)
     def _rank(self, function: LinkedFunction, parameter: m.Parameter) -> str | None:
-        """Give the rank that all callers pass; one that passes a constant, and spawns else, is alone then."""
+        """Return the scope of the rank that all callers pass, or None.
+
+        A caller can pass a constant if other callers spawn processes: it then runs the only process.
+        """
         argument = Argument(function, parameter)
         if self._is_no_number(argument):
             return None
@@ -130,7 +133,7 @@ class CallerRankTests(RankTests):
         return scopes.pop() if len(scopes) == 1 else None
 
     def _is_spawned(self, argument: Argument) -> bool:
-        """Tell whether some call that starts processes hands each its number for a parameter."""
+        """Return whether a call that starts processes passes each its number for a parameter."""
         return any(is_spawned_number(edge, argument) for edge in self.callers.spawning(argument.function))
 
     def _value(self, edge: CallEdge, parameter: m.Parameter, function: LinkedFunction) -> Expression | None:
@@ -141,22 +144,22 @@ class CallerRankTests(RankTests):
         return None if value is None or scope is None else Expression(value, scope)
 
     def _outside(self, function: LinkedFunction) -> Environment | None:
-        """Give the names with which the defaults of a function are read."""
+        """Return the environment in which the defaults of a function are evaluated."""
         outer = function.enclosing
         return None if outer is None else self.flows.final_environment(outer)
 
 
 def _is_object(argument: Argument) -> bool:
-    """Tell whether a parameter is the object or the class whose method is called."""
+    """Return whether a parameter is `self` or `cls`."""
     function = argument.function
     return function.takes_object and function.facts.parameters[:1] == (argument.parameter,)
 
 
 def value_passed(edge: CallEdge, parameter: m.Parameter, function: LinkedFunction) -> m.Expr | None:
-    """Find what a caller passes for a parameter or spreads over it, also by a call handed the function.
+    """Return the argument of a caller for a parameter, or the value that is unpacked over it.
 
     Understands `submit(function, value, …)`, `partial(function, value, …)`,
-    `delayed(function)(value, …)` and `Process(target=function, args=(value, …))`.
+    `delayed(function)(value, …)`, and `Process(target=function, args=(value, …))`.
     """
     call = edge.call_site.call
     if not edge.passed_as_callback:
@@ -181,9 +184,9 @@ def value_passed(edge: CallEdge, parameter: m.Parameter, function: LinkedFunctio
 
 
 def is_spawned_number(edge: CallEdge, argument: Argument) -> bool:
-    """Tell whether a call that starts processes hands each its number for a parameter.
+    """Return whether a call that starts processes passes each its number for a parameter.
 
-    `spawn` does so by itself; a loop over `range` around `Process` does it in its arguments.
+    `spawn` does so itself. A loop over `range` around `Process` passes the number as an argument.
     """
     if not edge.passed_as_callback or edge.spawn is None:
         return False
@@ -198,10 +201,10 @@ def is_spawned_number(edge: CallEdge, argument: Argument) -> bool:
 
 
 def differs(edge: CallEdge, parameter: m.Parameter, function: LinkedFunction) -> bool:
-    """Tell whether each of the processes that a call starts gets its own value for a parameter.
+    """Return whether each process that a call starts gets its own value for a parameter.
 
-    That is its number, its element of what the work is divided over, or what
-    depends on the variable of the loop around the call.
+    The value is its number, its element of the distributed work, or depends on the variable of the loop
+    around the call.
     """
     if edge.spawn is None:
         return False

@@ -1,4 +1,4 @@
-"""What protects a call in its own function: handlers, locks, and what lets one process go first."""
+"""What protects a call in its own function: handlers, locks, and contexts in which one rank goes first."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 _ALIASES_DEPTH: Final = 4
 _ENDING: Final = frozenset({"sys.exit", "exit", "quit", "os._exit"})
 _OTHERS: Final = {scope: NOT_FIRST[scope] for scope in ("global", "local")}
-"""Who waits while the first process of a scope goes first."""
+"""The processes that wait while rank 0 of a scope goes first."""
 
 
 class Protection:
-    """Reads what stands around calls."""
+    """Finds the handlers, locks, and contexts around calls."""
 
     def __init__(self, flows: FunctionFlows, summaries: Summaries, rank_tests: RankTests) -> None:
-        """Prepare for a project."""
+        """Initialize for a project."""
         self.flows = flows
         self.catalog = flows.catalog
         self.summaries = summaries
         self.rank_tests = rank_tests
 
     def caught(self, call_site: CallSite) -> frozenset[str]:
-        """Name the exceptions that are handled around a call."""
+        """Return the names of the exceptions that are handled around a call."""
         names: set[str] = set()
         for net in call_site.exception_contexts:
             for handler in net.handlers:
@@ -53,7 +53,7 @@ class Protection:
         return frozenset(names)
 
     def _exceptions(self, caught: m.Expr, scope: Environment, depth: int) -> set[str]:
-        """Name the exceptions of an `except` clause, also of a tuple that has a name or is put together."""
+        """Return the exceptions of an `except` clause, also if they are in a tuple with a name."""
         if depth > _ALIASES_DEPTH:
             return set()
         if isinstance(caught, (m.Name, m.Attribute)):
@@ -67,24 +67,25 @@ class Protection:
         return names
 
     def locked(self, call_site: CallSite) -> bool:
-        """Tell whether a lock between processes is held around a call, in its own function."""
+        """Return whether an interprocess lock is held around a call, in its own function."""
         return bool(self.held(call_site))
 
     def held(self, call_site: CallSite) -> tuple[m.Expr, ...]:
-        """Give the locks between processes that are held around a call, in its own function."""
+        """Return the interprocess locks that are held around a call, in its own function."""
         contexts = (context.expr for context in call_site.contexts if self.is_lock(context))
         return (*call_site.state.locks, *contexts)
 
     def serializing_context(self, call_site: CallSite) -> str | None:
-        """Give the scope whose first process runs a call before the others.
+        """Return the scope whose rank 0 runs a call before the other ranks, or None.
 
-        By a context; by two barriers; or as it alone makes the same call before, and all meet in between.
+        A context, two barriers, or an earlier call can do this. The earlier call is the same call on rank 0
+        only, with a barrier after it.
         """
         context = next((scope for _, scope, _ in self._firsts(call_site)), None)
         return context or self._between_barriers(call_site) or self._repeated(call_site)
 
     def _repeated(self, call_site: CallSite) -> str | None:
-        """Give the scope whose first process makes a call before a meeting, behind which others make it."""
+        """Return the scope whose rank 0 runs a call before a barrier, and the other ranks after it."""
         function = call_site.function
         return self._repetitions(function).get(call_site)
 
@@ -122,7 +123,7 @@ class Protection:
             yield from ((call_site, scope) for call_site in (first, *again) if again)
 
     def _between_barriers(self, call_site: CallSite) -> str | None:
-        """Give the scope whose first process passes by a barrier of the others, and comes to one later."""
+        """Return the scope whose other ranks wait at a barrier before a call, and rank 0 at one after it."""
         function = call_site.function
         at, turns = call_site.call.span, self._turns(function)
         return next((scope for away, back, scope in turns if away.call.span < at < back.call.span), None)
@@ -145,11 +146,11 @@ class Protection:
                     yield away, back, scope
 
     def serializer_entry(self, call_site: CallSite) -> m.Expr | None:
-        """Give the context around a call at whose barrier the others wait for the first process."""
+        """Return the context around a call in which the other ranks wait at a barrier, or None."""
         return next((context for context, _, waits in self._firsts(call_site) if waits == "barrier"), None)
 
     def _firsts(self, call_site: CallSite) -> Iterator[tuple[m.Expr, str, str]]:
-        """Give the contexts that let one process in first: their scopes, and what the others wait in."""
+        """Yield the contexts in which one rank goes first, with the scope and how the other ranks wait."""
         resolver = self.flows.resolver
         for named in call_site.contexts:
             context = self._made(named)
@@ -165,7 +166,7 @@ class Protection:
                     yield named.expr, given or own, "barrier"
 
     def _made(self, context: Expression, depth: int = 0) -> Expression:
-        """Give the call that makes a context: behind a name, or in a function that only returns it."""
+        """Return the call that creates a context, also by name or in a function that only returns it."""
         bound = self.rank_tests.known(context.expr, context.scope)
         made = bound if isinstance(bound, Expression) else context
         callee = self.flows.resolver.callee(made.expr, made.scope) if isinstance(made.expr, m.Call) else None
@@ -175,7 +176,7 @@ class Protection:
         return self._made(values[0], depth + 1) if len(values) == 1 else made
 
     def _rank_given(self, call: m.Call, scope: Environment) -> str | None:
-        """Give the scope of the rank that a context is handed, and goes by; or what it is told of that."""
+        """Return the scope of the rank that is passed to a context, or that its `local` flag selects."""
         for keyword in call.keywords:
             told = keyword.value.value if isinstance(keyword.value, m.Constant) else None
             if keyword.name == "local" and isinstance(told, bool):
@@ -184,9 +185,9 @@ class Protection:
         return next((found for found in scopes if found in {"global", "local"}), None)
 
     def is_lock(self, context: Expression) -> bool:
-        """Tell whether a context is a lock between processes, of a library or of the project.
+        """Return whether a context is an interprocess lock, of a library or of the project.
 
-        It may be made before, under a name, and be a lock on one of several ways.
+        The lock can be created earlier, under a name, and in only one of multiple branches.
         """
         bound = self.rank_tests.known(context.expr, context.scope)
         made = expressions_of(bound) if isinstance(bound, (Expression, Union)) else []
@@ -211,7 +212,7 @@ class Protection:
         return says(last_name(expr), "lock")
 
     def takes_lock(self, function: LinkedFunction) -> bool:
-        """Tell whether a context manager of the project takes a lock for its body."""
+        """Return whether a context manager of the project holds a lock during its body."""
         call_sites = self.flows.call_sites(function)
         contexts = dict.fromkeys(context for call_site in call_sites for context in call_site.contexts)
         if any(map(self.is_lock, contexts)):
@@ -225,17 +226,17 @@ class Protection:
 
 
 def _is_same_call(one: m.Call, other: m.Call) -> bool:
-    """Tell whether two calls are spelled alike."""
+    """Return whether two calls have the same function and arguments."""
     return (one.function, one.arguments, one.keywords) == (other.function, other.arguments, other.keywords)
 
 
 def gives_up(handler: m.Handler) -> bool:
-    """Tell whether a handler always raises again, or ends the process."""
+    """Return whether a handler always raises an exception or ends the process."""
     return any(isinstance(statement, m.Raise) or _ends(statement) for statement in handler.body)
 
 
 def _ends(statement: m.Statement) -> bool:
-    """Tell whether a statement ends the process, with a failure as far as it says."""
+    """Return whether a statement ends the process with a nonzero or unknown exit status."""
     match statement:
         case m.Evaluate(value=m.Call(function=called, arguments=arguments)):
             return dotted(called) in _ENDING and arguments not in {(), (m.Constant(0),)}

@@ -1,6 +1,6 @@
-"""Which functions may lead to what the catalog knows, by the calls in them.
+"""The functions that may lead to calls in the catalog.
 
-Those who ask look closer at these, and find nothing in any other: a filter, which may let too many through.
+This is a filter for later analyses, which find nothing in other functions. It may accept too many.
 """
 
 from __future__ import annotations
@@ -22,23 +22,22 @@ if TYPE_CHECKING:
 
 
 class ReachingFunctions(Record, frozen=True):
-    """The functions that lead there, and the last names of the calls by which they do."""
+    """The functions that may lead to such a call, and the last names of the calls in them that do."""
 
     functions: Container[LinkedFunction]
     names: Container[str]
 
 
 def reaching_functions(entry_states: EntryStates, kinds: Iterable[str], depth: int) -> ReachingFunctions:
-    """Find the functions that may lead to a call of what the catalog knows.
+    """Find the functions that may lead to calls in the catalog.
 
     Args:
-        entry_states: Gives the ways into functions.
-        kinds: The kinds of the catalog.
-        depth: How many calls deep that is followed.
+        entry_states: Provides the call edges.
+        kinds: The kinds of catalog entries.
+        depth: The maximum call depth.
 
     Returns:
-        The functions in which such a call stands, and those that call them, also by methods of
-        base classes.
+        The functions with such calls and their callers, including calls through methods of base classes.
     """
     find = functools.partial(_find, entry_states, tuple(kinds), depth)
     return entry_states.relevance.filtered(find, ReachingFunctions(EVERYTHING, EVERYTHING))
@@ -69,7 +68,7 @@ def _find(entry_states: EntryStates, kinds: tuple[str, ...], depth: int) -> Reac
 def _calling(
     entry_states: EntryStates, kinds: tuple[str, ...], known: frozenset[str]
 ) -> Iterator[LinkedFunction]:
-    """Give the functions that call something of these kinds, or are decorated with it."""
+    """Yield the functions that call an API of these kinds, or are decorated with it."""
     resolver, catalog = entry_states.flows.resolver, entry_states.catalog
     using = {f: None for name in sorted(known) for f in entry_states.relevance.calling(name)}
     for function in using:
@@ -84,7 +83,7 @@ def _calling(
 
 
 def _decorated(entry_states: EntryStates, names: Container[str]) -> Iterator[LinkedFunction]:
-    """Give the functions with a decorator that has one of these names; the code around them uses it."""
+    """Yield the functions with a decorator that has one of these names."""
     for module in entry_states.flows.table.modules:
         for function in module.functions:
             if any(last_name(decorator) in names for decorator in function.facts.decorators):
@@ -92,7 +91,10 @@ def _decorated(entry_states: EntryStates, names: Container[str]) -> Iterator[Lin
 
 
 def _calling_unnamed(entry_states: EntryStates) -> dict[LinkedFunction, list[CallSite]]:
-    """Give the calls of the project's functions by no name, as in `(f or g)()`: they are no ways in."""
+    """Return the calls of functions of the project without a name, such as `(f or g)()`, by callee.
+
+    The call graph has no edges for them.
+    """
     found: dict[LinkedFunction, list[CallSite]] = {}
     for function in entry_states.relevance.calling(""):
         for call_site in entry_states.flows.call_sites(function):

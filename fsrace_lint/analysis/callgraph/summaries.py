@@ -1,4 +1,4 @@
-"""What a function of the project does with what it is given, in one line each."""
+"""Summaries of functions: how they run callbacks, and whether they synchronize processes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 _DEEPEST: Final = 3
 
 _HandedOn: TypeAlias = "tuple[CallSite, str, int | None, str | None]"
-"""A call, the parameter that it hands on, and the position or the keyword of the argument."""
+"""A call, the parameter that it passes on, and the position or the keyword of the argument."""
 
 
 class _CallbackParameter(Record, frozen=True):
-    """What a function does with what it is given: the calls of parameters, and those that hand them on."""
+    """The calls in a function that run its parameters, and those that pass them on."""
 
     called: tuple[tuple[CallSite, str], ...]
     handed_on: tuple[_HandedOn, ...]
@@ -41,23 +41,23 @@ _NOT_CALLED: Final = _CallbackParameter((), ())
 
 
 class Summaries:
-    """Summaries of functions, each made once."""
+    """Summaries of functions, computed once per function."""
 
     def __init__(self, flows: FunctionFlows, rank_tests: RankTests) -> None:
-        """Prepare for a project; nothing is followed yet."""
+        """Initialize for a project; nothing is computed yet."""
         self.flows, self.rank_tests = flows, rank_tests
         self.cycles = flows.cycles
 
     def callback_processes(self, function: LinkedFunction, parameter: str | None) -> ProcessSet:
-        """Tell who runs the function that a helper or a decorator is given.
+        """Return the processes in which a helper or a decorator runs its callback.
 
         Args:
             function: The helper (`run_on_main(prepare)`) or the decorator.
-            parameter: The parameter that receives it; any where None.
+            parameter: The parameter that receives the callback; None for any parameter.
 
         Returns:
-            The processes that reach a call of that parameter, in its own code, in a function
-            it defines, or in another helper that it hands it on to; everybody where there is none.
+            The processes that reach a call of the parameter: in the function, in a nested function, or in
+            another helper to which it is passed. All processes if no call is found.
         """
         processes = BOTTOM
         for way in self.callback_call_chains(function, parameter):
@@ -67,9 +67,9 @@ class Summaries:
     def callback_call_chains(
         self, function: LinkedFunction, parameter: str | None, depth: int = 0
     ) -> Iterator[tuple[CallSite, ...]]:
-        """Give the calls by which a helper or a decorator runs the function that it is given.
+        """Yield the call chains by which a helper or a decorator runs its callback.
 
-        Where another helper runs it in the end, the calls that hand it on come first.
+        If another helper runs the callback, the calls that pass it on come first.
         """
         yield from (
             (call_site,) for call_site, name in self._given_to(function).called if parameter in {None, name}
@@ -81,7 +81,7 @@ class Summaries:
     def _receivers(
         self, function: LinkedFunction, parameter: str | None
     ) -> Iterator[tuple[CallSite, LinkedFunction, str | None]]:
-        """Give the calls by which a helper hands on what it is given, and what receives it there."""
+        """Yield the calls by which a helper passes its callback on, with the receiver and its parameter."""
         for call_site, name, position, keyword in self._given_to(function).handed_on:
             if name == parameter:
                 helper = as_function(
@@ -103,7 +103,7 @@ class Summaries:
         return _CallbackParameter(tuple(called), tuple(_handed_on(self.flows.call_sites(function))))
 
     def is_barrier(self, function: LinkedFunction, depth: int = 0) -> bool:
-        """Tell whether every process that calls a function waits there for the others."""
+        """Return whether every process that calls a function waits in it for the other ranks."""
         return depth <= _DEEPEST and self._finds_barrier(function, depth)
 
     @query(provisional=False)
@@ -114,7 +114,7 @@ class Summaries:
         )
 
     def waits(self, call_site: CallSite, depth: int = 0) -> bool:
-        """Tell whether a call is a barrier, the framework's or the project's own."""
+        """Return whether a call is a barrier, of a framework or of the project."""
         entity = self.flows.resolver.symbol(call_site.call.function, call_site.state.scope)
         name = self.flows.resolver.type_name(entity)
         if self.flows.catalog.find("barrier", name or "*." + last_name(call_site.call.function)) is not None:
@@ -124,11 +124,10 @@ class Summaries:
 
     @query(provisional=None)
     def first_scope(self, function: LinkedFunction) -> str | None:
-        """Tell whether `with function():` lets the main process run the body before all others.
+        """Return the scope whose rank 0 runs the body of `with function():` before the other ranks.
 
         Returns:
-            `global` or `local`: the main process of the job, or of each node. None
-            where it is no such context manager.
+            `global` for rank 0 of the job, `local` for rank 0 of each node, or None for any other function.
         """
         if not function.facts.is_generator:
             return None
@@ -144,7 +143,7 @@ class Summaries:
         return "local" if first and any(not processes & MAIN for processes in waiting) else None
 
     def _find_turns(self, function: LinkedFunction) -> str | None:
-        """Find who gets to the body first where a context yields twice, with a barrier for all in between."""
+        """Return the scope whose rank 0 enters the body first, if two branches yield around a barrier."""
         arms = [branch for branch in function.facts.body if isinstance(branch, m.If) and _yields(branch.body)]
         for one, other in itertools.pairwise(arms):
             between = [e for e in self.flows.call_sites(function) if one.span < e.call.span < other.span]
@@ -157,7 +156,7 @@ class Summaries:
         return None
 
     def _called_parameter(self, call_site: CallSite, within: Container[LinkedFunction]) -> str | None:
-        """Name the parameter of one of some functions that a call runs."""
+        """Return the name of the parameter, of one of some functions, that a call runs."""
         called = call_site.call.function
         bound = (
             self.flows.resolver.binding(called.id, call_site.state.scope)
@@ -168,12 +167,12 @@ class Summaries:
 
 
 def _yields(body: Iterable[m.Statement]) -> bool:
-    """Tell whether a suite yields nothing, as the context manager does that is entered by no name."""
+    """Return whether a suite yields no value, as in a context manager without an `as` target."""
     return any(isinstance(each, m.Evaluate) and each.value == m.Opaque() for each in body)
 
 
 def _handed_on(call_sites: Iterable[CallSite]) -> Iterator[_HandedOn]:
-    """Give the arguments of calls that are parameters of the function around, by name."""
+    """Yield the arguments of calls that are parameters of the enclosing function."""
     for call_site in call_sites:
         for position, keyword, value in arguments_of(call_site.call):
             bound = call_site.state.scope.get(value.id) if isinstance(value, m.Name) else None

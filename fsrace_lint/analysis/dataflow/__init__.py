@@ -1,1 +1,1 @@
-"""Flow-sensitive interpretation of one function: abstract states, transfer functions, sets of processes."""
+"""Flow-sensitive interpretation of one function: abstract states, transfer functions, and process sets."""

@@ -1,4 +1,4 @@
-"""What holds at one point of a function, and what was met on the way."""
+"""Abstract states, and the results of interpreting a function."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 
 
 class PathCondition(Record, frozen=True, eq=False):
-    """A test that came out one way before this point.
+    """A test whose outcome is known at a point of a function.
 
-    `exit` says how the other way left the code (`return`, `raise`, `exit`,
-    `break` or `continue`), or is empty where it stands in a branch of its own;
-    `branch` is that branch. Where `attempt` is set, the test is whether one of
-    the exceptions it names was caught from that `try`.
+    Attributes:
+        test: The test. If `attempt` is set, the exceptions that may be caught.
+        truth: The outcome.
+        scope: The environment in which the test is evaluated.
+        branch: The `if` statement, if the point is in one of its branches.
+        exit: How the other branch leaves the code: `return`, `raise`, `exit`, `break`, or `continue`.
+            Empty if it does not.
+        attempt: The `try` statement whose exceptions are caught or not.
     """
 
     test: m.Expr
@@ -35,10 +39,15 @@ class PathCondition(Record, frozen=True, eq=False):
 
 
 class AbstractState(Record, frozen=True, eq=False):
-    """What holds at one point: who can be here, what was tested, what names mean, what is locked.
+    """What holds at a point of a function.
 
-    `implied` is what was not tested here, but holds since one side of a branch before
-    was left where it does not: `not several or not chosen` after `if several: assert not chosen`.
+    Attributes:
+        processes: The processes that can reach the point.
+        conditions: The tests on the way.
+        scope: The bindings.
+        locks: The objects that are locked.
+        implied_conditions: Conditions that were not tested, but hold because a branch was left early. After
+            `if several: assert not chosen`, it is `not several or not chosen`.
     """
 
     processes: ProcessSet
@@ -49,7 +58,7 @@ class AbstractState(Record, frozen=True, eq=False):
 
 
 class ExceptionContext(Record, frozen=True, eq=False):
-    """What catches an exception around a call: handlers of a `try`, or a context that suppresses some."""
+    """What catches exceptions around a call: the handlers of a `try`, or a suppressing context manager."""
 
     handlers: tuple[m.Handler, ...]
     suppressor: m.Call | None
@@ -57,9 +66,15 @@ class ExceptionContext(Record, frozen=True, eq=False):
 
 
 class CallSite(Record, frozen=True, eq=False):
-    """A call, and the circumstances in which it runs.
+    """A call, and the context in which it runs.
 
-    `loops` are those around it, the outermost first: what decides how many rounds each has.
+    Attributes:
+        function: The function that contains the call.
+        call: The call.
+        state: The state before the call, after its arguments are evaluated.
+        exception_contexts: What catches exceptions around the call, outermost first.
+        contexts: The context managers around the call, outermost first.
+        loops: The iterables or tests of the loops around the call, outermost first.
     """
 
     function: LinkedFunction
@@ -71,14 +86,17 @@ class CallSite(Record, frozen=True, eq=False):
 
     @property
     def repeated(self) -> bool:
-        """Whether a loop is around it."""
+        """Whether the call is in a loop."""
         return bool(self.loops)
 
 
 class ExitPoint(Record, frozen=True, eq=False):
-    """A way out of the function: the value returned (None at the end of the code) and the state there.
+    """An exit of a function.
 
-    `position` counts the calls that stand before it.
+    Attributes:
+        value: The returned expression, or the raised exception. None at the end of the code.
+        state: The state at the exit.
+        position: The number of calls before the exit.
     """
 
     value: m.Expr | None
@@ -87,19 +105,28 @@ class ExitPoint(Record, frozen=True, eq=False):
 
 
 class RankTest(Record, frozen=True, eq=False):
-    """A test of a rank: where it stands, and what was tested before it."""
+    """A test that not all processes pass.
 
+    Attributes:
+        test: The test.
+        span: The span of the test.
+        conditions: The conditions before the test.
+        is_for_rank: Whether the test checks the rank, and not only whether there are multiple processes.
+    """
+
+    test: m.Expr
     span: Span
     conditions: tuple[PathCondition, ...]
+    is_for_rank: bool = True
 
 
 def caught_by(handler: m.Handler) -> m.Expr:
-    """Give the exceptions that a handler names; a bare one catches all."""
+    """Return the exceptions that a handler names; a bare `except` names `BaseException`."""
     return m.Name("BaseException") if handler.caught is None else handler.caught
 
 
 def mutually_exclusive(one: Iterable[PathCondition], other: Iterable[PathCondition]) -> bool:
-    """Tell whether two points lie on different sides of one branch, so that no process passes both."""
+    """Return whether two points are in different branches of one `if`, so that no process passes both."""
     taken = {Identity(literal.branch): literal.truth for literal in one if literal.branch is not None}
     return any(
         literal.branch is not None and taken.get(Identity(literal.branch), literal.truth) != literal.truth
@@ -108,9 +135,15 @@ def mutually_exclusive(one: Iterable[PathCondition], other: Iterable[PathConditi
 
 
 class FlowResult(Record, frozen=True, eq=False):
-    """All that was found while following one function; `raises` are the ways out by a raised exception.
+    """The result of interpreting one function.
 
-    `alone` says that it fails where there are several processes.
+    Attributes:
+        call_sites: The calls, in the order of evaluation.
+        exits: The exits by `return`, or at the end of the code.
+        exceptional_exits: The exits by a raised exception.
+        scope: The bindings at the end.
+        rank_tests: The tests that not all processes pass.
+        fails_if_parallel: Whether the function fails if there are multiple processes.
     """
 
     call_sites: tuple[CallSite, ...]
@@ -127,7 +160,7 @@ def join(
     names: Iterable[str],
     test: Expression | None = None,
 ) -> AbstractState | None:
-    """Join two ways that meet; a way that does not get here is None."""
+    """Join two states at a merge point; an unreachable state is None."""
     if first is None or second is None:
         return second if first is None else first
     return AbstractState(
@@ -140,7 +173,7 @@ def join(
 
 
 def join_all(states: Iterable[AbstractState | None], names: Sequence[str]) -> AbstractState | None:
-    """Join several ways that meet; those that do not get here are None."""
+    """Join multiple states at a merge point; an unreachable state is None."""
     joined: AbstractState | None = None
     for state in states:
         joined = join(joined, state, names)

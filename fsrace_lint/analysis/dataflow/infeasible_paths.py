@@ -1,4 +1,4 @@
-"""How far a function is gone through with the constants that a call of it passes."""
+"""Paths through a callee that the arguments of a call rule out."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ if TYPE_CHECKING:
 
 
 def is_infeasible(call_site: CallSite, callee: LinkedFunction, state: AbstractState) -> bool:
-    """Tell whether a call is never led to a state in the function called, by what it passes.
+    """Return whether the arguments of a call rule out a state in the callee.
 
-    That is a constant, or what was tested before the call and is there again: `if fast: save(fast=fast)`.
+    The argument is a constant, or a value that is tested before the call and again in the callee:
+    `if fast: save(fast=fast)`.
     """
     otherwise = (_is_tested_otherwise(call_site, callee, literal) for literal in state.conditions)
     return _is_refuted(call_site.call, callee, state) or any(otherwise)
 
 
 def _is_tested_otherwise(call_site: CallSite, callee: LinkedFunction, literal: PathCondition) -> bool:
-    """Tell whether a parameter is passed what a test before the call has seen to come out otherwise."""
+    """Return whether a test before a call had the opposite outcome for the argument of a tested parameter."""
     test, truth = unnegated(literal.test, truth=literal.truth)
     bound = literal.scope.get(test.id) if isinstance(test, m.Name) else None
     if not isinstance(bound, Argument) or bound.function is not callee:
@@ -44,7 +45,7 @@ def _is_tested_otherwise(call_site: CallSite, callee: LinkedFunction, literal: P
 
 
 def feasible_exits(call: m.Call, callee: LinkedFunction, ways: Iterable[ExitPoint]) -> tuple[ExitPoint, ...]:
-    """Leave of the ways out of a function those that it can take with the constants a call passes."""
+    """Return the exits of a callee that the constants in a call do not rule out."""
     return tuple(way for way in ways if not _is_refuted(call, callee, way.state))
 
 

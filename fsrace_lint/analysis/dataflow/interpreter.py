@@ -1,4 +1,4 @@
-"""Follow one function's code: every call, with what must have happened to reach it."""
+"""Interprets the code of one function: every call, with the conditions under which it is reached."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ _REPEATED_FINALLY: Final = 3
 
 
 class Interpreter(TransferFunctions):
-    """Follows the code of one function."""
+    """Interprets the statements of one function."""
 
     def __init__(self, function: LinkedFunction, interpretation: Interpretation) -> None:
-        """Prepare for one function."""
+        """Initialize for one function."""
         super().__init__(function, interpretation)
         self.exits: list[ExitPoint] = []
         self.raises: list[ExitPoint] = []
 
     def interpret(self) -> FlowResult:
-        """Follow the whole body."""
+        """Interpret the whole body."""
         end = self.block(self.function.facts.body, AbstractState(TOP, (), self.latest))
         if end is not None:
             self.exits.append(ExitPoint(None, end, len(self.call_sites)))
@@ -65,7 +65,7 @@ class Interpreter(TransferFunctions):
         return scope
 
     def block(self, statements: Sequence[m.Statement], state: AbstractState | None) -> AbstractState | None:
-        """Follow a suite; the answer is None where its end cannot be reached."""
+        """Interpret a suite; return None if its end cannot be reached."""
         for statement in statements:
             if state is None:
                 return None
@@ -90,7 +90,7 @@ class Interpreter(TransferFunctions):
         return replace(after, scope=after.scope.bind(names))
 
     def _stored(self, target: m.Expr, state: AbstractState | None) -> AbstractState | None:
-        """Follow what is evaluated to store something: the object and the index of `item[index] = …`."""
+        """Evaluate the parts of an assignment target: the object and the index of `item[index] = …`."""
         match target:
             case m.Sequence(items=items):
                 for item in items:
@@ -138,7 +138,9 @@ class Interpreter(TransferFunctions):
         return None if before is None or held is None else _mark_exit(held, len(before.conditions), "raise")
 
     def _if(self, statement: m.If, state: AbstractState) -> AbstractState | None:
+        around, self.within = self.within, statement.span
         before = self.test(statement.test, state)
+        self.within = around
         if before is None:
             return None
         self.how_left = ""
@@ -215,7 +217,7 @@ class Interpreter(TransferFunctions):
         return self._after_finally(statement.final, after)
 
     def _handled(self, statement: m.Try, state: AbstractState) -> AbstractState | None:
-        """Follow a `try` without its `finally`."""
+        """Interpret a `try` without its `finally`."""
         if not statement.handlers:
             return self.block(statement.orelse, self.block(statement.body, state))
         self.exception_contexts.append(ExceptionContext(statement.handlers, None, state.scope))
@@ -238,7 +240,7 @@ class Interpreter(TransferFunctions):
         return join_all(ends, statement.binds)
 
     def _catch(self, attempt: m.Try, handler: m.Handler, state: AbstractState | None) -> AbstractState | None:
-        """Follow a handler."""
+        """Interpret a handler."""
         if state is None:
             return None
         literal = _caught(attempt, handler, state, truth=True)
@@ -247,7 +249,7 @@ class Interpreter(TransferFunctions):
     def _after_finally(
         self, final: Sequence[m.Statement], after: AbstractState | None
     ) -> AbstractState | None:
-        """Follow `finally` once more, for those who came there in one way, without noting its calls."""
+        """Interpret a `finally` again for one state that enters it, without recording its calls."""
         if after is None:
             return None
         if self.silent >= _REPEATED_FINALLY:
@@ -263,7 +265,7 @@ class Interpreter(TransferFunctions):
     def _within(
         self, statement: m.With, items: Sequence[m.WithItem], state: AbstractState
     ) -> AbstractState | None:
-        """Follow a `with` from one of its items on; `with a, b:` is `with a:` and, in it, `with b:`."""
+        """Interpret a `with` from one of its items; `with a, b:` is `with a:` that contains `with b:`."""
         if not items:
             return self.block(statement.body, state)
         item, rest = items[0], items[1:]
@@ -288,7 +290,7 @@ class Interpreter(TransferFunctions):
         return join(end, _amid(statement, state, raised), statement.binds)
 
     def _suppressor(self, context: Expression) -> m.Call | None:
-        """Give the call that makes a context, if that suppresses exceptions."""
+        """Return the call that creates a context, if the context suppresses exceptions."""
         call = context.expr
         if not isinstance(call, m.Call) or not call.arguments:
             return None
@@ -335,7 +337,7 @@ class Interpreter(TransferFunctions):
 def _left(
     item: m.WithItem, before: AbstractState, inside: AbstractState, end: AbstractState | None
 ) -> AbstractState | None:
-    """Give the state after a context is left: what it took, and what was locked of its file, is released."""
+    """Return the state after a context is left: its locks, and those on its file, are released."""
     if end is None:
         return None
     taken = [lock for lock in inside.locks if lock not in before.locks]
@@ -353,19 +355,19 @@ def _caught(attempt: m.Try, handler: m.Handler, state: AbstractState, *, truth: 
 def _amid(
     statement: m.Try | m.With, before: AbstractState, raised: AbstractState | None
 ) -> AbstractState | None:
-    """The state of those who left a statement somewhere in its midst: what it binds may be bound or not."""
+    """Return the state after an exception inside a statement: the names that it binds are unknown."""
     if raised is None:
         return None
     return replace(raised, scope=before.scope.forget(statement.binds))
 
 
 def _declares_field(statement: m.Statement) -> bool:
-    """Tell whether a statement of a class body declares what each object has, with a default at most."""
+    """Return whether a statement of a class body declares a field of its objects."""
     return isinstance(statement, m.Assign) and statement.annotation is not None
 
 
 def _mark_exit(state: AbstractState, position: int, how: str) -> AbstractState:
-    """Say how the other way left the code, of the test that was made at a position."""
+    """Return the state with the exit of the other branch recorded in the condition at a position."""
     conditions = list(state.conditions)
     conditions[position] = replace(conditions[position], exit=how)
     return replace(state, conditions=tuple(conditions))
@@ -374,15 +376,17 @@ def _mark_exit(state: AbstractState, position: int, how: str) -> AbstractState:
 def _implications(
     end: AbstractState | None, before: AbstractState, otherwise: m.Expr
 ) -> Iterator[PathCondition]:
-    """Give what holds after a branch of which a side can be left early: the other was taken, or a test held.
+    """Yield what holds after an `if` of which one branch can be left early.
+
+    Either the other branch is taken, or the conditions for not leaving hold.
 
     Args:
-        end: The state at the end of that side.
-        before: The state before the branch.
-        otherwise: The test by which the other side is taken.
+        end: The state at the end of the branch.
+        before: The state before the `if`.
+        otherwise: The test by which the other branch is taken.
 
     Yields:
-        Each as a test that came out true, with the names as they were before the branch.
+        Each condition, with the bindings before the `if`.
     """
     for literal in () if end is None else end.conditions[len(before.conditions) + 1 :]:
         if literal.exit:
@@ -391,7 +395,7 @@ def _implications(
 
 
 def _is_augmented(target: m.Expr, value: m.Expr) -> bool:
-    """Tell whether a target was read to make the value, as that of `target += …` is."""
+    """Return whether the value of an assignment reads its target, as in `target += …`."""
     return isinstance(value, m.Binary) and value.left == target
 
 

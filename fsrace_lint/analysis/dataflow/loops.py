@@ -1,4 +1,4 @@
-"""Loops as they are written: what ends them, and what they call."""
+"""The syntax of loops: the tests that end them, and the calls in them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 LoopStatement: TypeAlias = "m.While | m.For"
 _FOLLOWED: Final = (Argument, Union, IterationElement, Expression)
-"""What may be a number to count on from."""
+"""The bindings that can be the start value of a counter."""
 
 
 def loops_in(statements: Sequence[m.Statement]) -> Iterator[LoopStatement]:
-    """Give the loops among some statements, an outer one before those in it."""
+    """Yield the loops in statements, outer loops first."""
     for statement in statements:
         if isinstance(statement, (m.While, m.For)):
             yield statement
@@ -35,19 +35,19 @@ def loops_in(statements: Sequence[m.Statement]) -> Iterator[LoopStatement]:
 
 
 def calls_in(statements: Sequence[m.Statement]) -> Iterator[m.Call]:
-    """Give the calls among some statements; functions defined there are not entered."""
+    """Yield the calls in statements, except those in nested functions."""
     for statement in all_in(statements):
         for expr in evaluated(statement):
             yield from calls_of(expr)
 
 
 def calls_of(expr: m.Expr | None) -> Iterator[m.Call]:
-    """Give the calls that an expression is written with, the outer one first."""
+    """Yield the calls in an expression, outer calls first."""
     yield from (part for part in within(expr) if isinstance(part, m.Call))
 
 
 def amid_rounds(loop: LoopStatement, scope: Environment) -> Environment:
-    """Give the names as they stand in some round of a loop: what it counts is one of a range of numbers."""
+    """Return the bindings in an arbitrary iteration of a loop; a counter is an element of a range."""
     bound = {name: scope.get(name) for name in loop.binds}
     rounds: dict[str, Binding] = dict.fromkeys(loop.binds, Unknown())
     if any(isinstance(binding, _FOLLOWED) for binding in bound.values()):
@@ -59,7 +59,7 @@ def amid_rounds(loop: LoopStatement, scope: Environment) -> Environment:
 
 
 def _counted_in(statements: Sequence[m.Statement]) -> dict[str, m.Expr]:
-    """Give the targets that some statements only count up or down, as `step += 1` does, by their names."""
+    """Return the targets that statements only increment or decrement, as `step += 1` does, by name."""
     counted: dict[str, m.Expr] = {}
     others: set[str] = set()
     for statement in all_in(statements):
@@ -79,7 +79,7 @@ def _counted_in(statements: Sequence[m.Statement]) -> dict[str, m.Expr]:
 
 
 def ends_of(loop: LoopStatement) -> Iterator[tuple[m.Expr, bool]]:
-    """Give the tests that end a loop, and how each of them comes out then."""
+    """Yield the tests that end a loop, each with the outcome that ends it."""
     if isinstance(loop, m.While):
         yield loop.test, False
     for statement in all_in(loop.body):
@@ -90,7 +90,7 @@ def ends_of(loop: LoopStatement) -> Iterator[tuple[m.Expr, bool]]:
 
 
 def tests_of(loop: m.While) -> Iterator[m.Expr]:
-    """Give all tests of a loop, also those that end it with an exception."""
+    """Yield all tests of a loop, including those that do not end it."""
     yield loop.test
     for statement in all_in(loop.body):
         if isinstance(statement, m.If):
@@ -98,7 +98,7 @@ def tests_of(loop: m.While) -> Iterator[m.Expr]:
 
 
 def asked_by(loop: LoopStatement) -> Iterator[tuple[m.Call, bool]]:
-    """Give the calls whose results end a loop, and how they come out then, also by a name in the loop."""
+    """Yield the calls whose results end a loop, each with the result that ends it, also by name."""
     for test, truth in ends_of(loop):
         yield from _asked(test, loop, truth=truth, named=False)
 

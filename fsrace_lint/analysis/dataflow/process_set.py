@@ -1,4 +1,4 @@
-"""Sets of the processes of a job, as far as rank tests can tell them apart."""
+"""Sets of the processes of a job, as far as rank tests distinguish them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Runs(enum.Enum):
-    """Who executes a site."""
+    """Which processes run an operation."""
 
     ONE = "one process"
     PER_NODE = "one process on each node"
@@ -19,9 +19,9 @@ class Runs(enum.Enum):
 class ProcessSet(enum.IntFlag):
     """A set of kinds of processes.
 
-    MAIN is global rank 0 (also the first of its node and its groups); ANOTHER is
-    one certain process that is not the main one, such as the last. The rest are
-    told apart by being first on their node, and first in their group.
+    MAIN is global rank 0, which is also the first process of its node and of its groups. ANOTHER is one
+    specific other process, such as the last. The other kinds differ by whether they are the first process of
+    their node, and of their group.
     """
 
     NOBODY = 0
@@ -33,11 +33,11 @@ class ProcessSet(enum.IntFlag):
     REST = 32
 
     def __and__(self, other: int) -> ProcessSet:
-        """Give those that are in both sets; the enum itself takes ten times as long."""
+        """Return the intersection; the method of `IntFlag` is ten times as slow."""
         return _SETS[int.__and__(self, other)]
 
     def __or__(self, other: int) -> ProcessSet:
-        """Give those that are in either set."""
+        """Return the union."""
         return _SETS[int.__or__(self, other)]
 
     __rand__ = __and__
@@ -48,7 +48,7 @@ class ProcessSet(enum.IntFlag):
 _SETS: Final = tuple(map(ProcessSet, range(64)))
 
 SYNCHRONIZING: Final = ("barrier", "collective", "collective-saver")
-"""The kinds of entries in the catalog for calls in which processes wait for each other."""
+"""The kinds of catalog entries for calls in which processes wait for each other."""
 
 TOP: Final = ProcessSet(63)
 BOTTOM: Final = ProcessSet.NOBODY
@@ -65,7 +65,10 @@ NOT_FIRST: Final = {
     "node": TOP,
     "worker": TOP,
 }
-"""Who has another number than zero; every node has all of these, and every process any worker."""
+"""The processes with a nonzero rank, by the scope of the rank.
+
+Every node has processes of all kinds, and every process can have any worker.
+"""
 FIRST: Final = {
     "global": MAIN,
     "filesystem": MAIN,
@@ -77,13 +80,9 @@ FIRST: Final = {
 
 
 def runs(processes: ProcessSet) -> Runs:
-    """Name a set of processes.
+    """Classify a set of processes.
 
-    Args:
-        processes: The set that can reach a site.
-
-    Returns:
-        Who runs it. Nobody counts as ONE: there is nobody to race with.
+    An empty set counts as ONE: there are no processes to race with.
     """
     if processes in {BOTTOM, MAIN, ANOTHER}:
         return Runs.ONE

@@ -1,4 +1,4 @@
-"""How tests divide the processes of a job, and how such splits combine."""
+"""Rank partitions: how tests divide the processes of a job, and how partitions combine."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from fsrace_lint.analysis.dataflow.process_set import (
 )
 
 RankPartition: TypeAlias = "tuple[ProcessSet, ProcessSet]"
-"""How a test divides the processes: those that can see it true, and those that can see it false."""
+"""The processes for which a test can be true, and those for which it can be false."""
 
 UNPARTITIONED: Final[RankPartition] = (TOP, TOP)
+WHETHER_DISTRIBUTED: Final[tuple[RankPartition, ...]] = ((MAIN, TOP), (TOP, MAIN))
+"""The partitions by tests of the world size, or of whether the job is initialized: one process, or more."""
 _FIRST_TWO: Final[dict[tuple[str, int | None], RankPartition]] = {
     ("<", 2): (TWO, TOP & ~MAIN),
     ("<=", 1): (TWO, TOP & ~MAIN),
@@ -30,15 +32,12 @@ _FIRST_TWO: Final[dict[tuple[str, int | None], RankPartition]] = {
 
 
 def compare_rank(rank: str, operator: str, number: int | None) -> RankPartition:
-    """Split by a comparison of a rank with a number.
+    """Return the partition by a comparison of a rank with a number.
 
     Args:
         rank: The scope of the rank.
-        operator: The comparison.
-        number: The number, or None where it is not known; `==` then picks one process.
-
-    Returns:
-        The split.
+        operator: The comparison operator.
+        number: The number, or None if it is unknown. `==` then selects one process.
     """
     first = is_first(rank)
     table: dict[tuple[str, int | None], RankPartition] = {
@@ -71,7 +70,7 @@ def compare_rank(rank: str, operator: str, number: int | None) -> RankPartition:
 
 
 def combine(operator: str, splits: list[RankPartition]) -> RankPartition:
-    """Join the splits of the operands of `and` or `or`."""
+    """Combine the partitions of the operands of `and` or `or`."""
     if splits.count(UNPARTITIONED) == len(splits):
         return UNPARTITIONED
     true, false = splits[0]
@@ -84,7 +83,10 @@ def combine(operator: str, splits: list[RankPartition]) -> RankPartition:
 
 
 def choose(test: RankPartition, then: RankPartition, otherwise: RankPartition) -> RankPartition:
-    """Join the splits of `then if test else otherwise`; of two that pick one process, one is taken."""
+    """Combine the partitions of `then if test else otherwise`.
+
+    If the test does not check the rank, and the values select MAIN and ANOTHER, one process is selected.
+    """
     if test == UNPARTITIONED and {then[0], otherwise[0]} == {MAIN, ANOTHER}:
         return MAIN, TOP
     return (
@@ -94,7 +96,7 @@ def choose(test: RankPartition, then: RankPartition, otherwise: RankPartition) -
 
 
 def union(splits: list[RankPartition]) -> RankPartition:
-    """Join splits of which any may be the one."""
+    """Combine the partitions of alternatives."""
     if UNPARTITIONED in splits:
         return UNPARTITIONED
     true, false = BOTTOM, BOTTOM
@@ -104,12 +106,12 @@ def union(splits: list[RankPartition]) -> RankPartition:
 
 
 def is_first(scope: str) -> RankPartition:
-    """Split by a test that is true for the first process of a scope."""
+    """Return the partition by a test that is true on rank 0 of a scope."""
     return FIRST[scope], NOT_FIRST[scope]
 
 
 def compare_size(operator: str, number: int) -> RankPartition:
-    """Split by a comparison of the number of processes with a number: alone, or not."""
+    """Return the partition by a comparison of the world size with a number."""
     alone, several = (MAIN, TOP), (TOP, MAIN)
     table = {
         ("==", 1): alone,

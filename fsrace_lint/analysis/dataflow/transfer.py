@@ -1,4 +1,4 @@
-"""Follow expressions: the calls in them, and under which tests they run."""
+"""Interprets expressions: the calls in them, and the tests under which they run."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from fsrace_lint.analysis.dataflow.abstract_state import (
     join,
 )
 from fsrace_lint.analysis.dataflow.process_set import BOTTOM, MAIN, TOP, ProcessSet
-from fsrace_lint.analysis.dataflow.rank_partition import UNPARTITIONED
+from fsrace_lint.analysis.dataflow.rank_partition import UNPARTITIONED, WHETHER_DISTRIBUTED
 from fsrace_lint.analysis.values.abstract_values import Argument, Environment, Expression, IterationElement
 from fsrace_lint.analysis.values.assignment import targets_of
 from fsrace_lint.engine.query import computed_once
 from fsrace_lint.syntax import model as m
-from fsrace_lint.syntax.ast_names import last_name, unnegated
+from fsrace_lint.syntax.ast_names import calls_in, last_name, unnegated
 from fsrace_lint.syntax.traversal import target_name
 
 if TYPE_CHECKING:
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 
 
 class Loop(msgspec.Struct):
-    """The loop being followed: its iterable or its test, and the states in which `break` leaves it."""
+    """A loop that is being interpreted: its iterable or test, and the states at its `break` statements."""
 
     over: Expression
     breaks: list[AbstractState] = msgspec.field(default_factory=list)
 
 
 class TransferFunctions:
-    """Follows the expressions of one function."""
+    """Interprets the expressions of one function."""
 
     def __init__(self, function: LinkedFunction, interpretation: Interpretation) -> None:
-        """Prepare for one function; `interpretation` tells what its tests and calls mean."""
+        """Initialize for one function; `interpretation` provides the meaning of its tests and calls."""
         self.function = function
         self.interpretation = interpretation
         self.partition = computed_once(interpretation.partition)
@@ -55,6 +55,7 @@ class TransferFunctions:
         self.silent = 0
         self.loops: list[Loop] = []
         self.how_left = ""
+        self.within: Span | None = None
         self.rank_tests: list[RankTest] = []
         self.refuses_several = False
         self.latest = Environment(
@@ -64,14 +65,16 @@ class TransferFunctions:
     def assume(
         self, state: AbstractState | None, test: m.Expr, *, truth: bool, branch: m.If | None = None
     ) -> AbstractState | None:
-        """Give the state after a test came out one way, or None where it cannot."""
+        """Return the state after a test has an outcome, or None if the outcome is impossible."""
         if state is None:
             return None
-        processes, possible = state.processes, self.partition(test, state.scope)[0 if truth else 1]
+        partition = self.partition(test, state.scope)
+        processes, possible = state.processes, partition[0 if truth else 1]
         if possible != TOP:
             if possible != BOTTOM:
                 place = self._place_of(test) if branch is None else branch.span
-                self.rank_tests.append(RankTest(place, state.conditions))
+                is_for_rank = partition not in WHETHER_DISTRIBUTED
+                self.rank_tests.append(RankTest(test, place, state.conditions, is_for_rank))
             processes &= possible
         implied = self._implied(state, test, truth=truth)
         if implied != TOP:
@@ -82,21 +85,24 @@ class TransferFunctions:
         return replace(state, processes=processes, conditions=conditions)
 
     def take_back(self, state: AbstractState | None, test: m.Expr, *, truth: bool) -> None:
-        """Count a test that was just assumed no longer as one of a rank: who is not alone fails there."""
+        """Remove the rank test just recorded if the other outcome fails in multiple processes."""
         if state is not None and self.partition(test, state.scope)[:: 1 if truth else -1] == (MAIN, TOP):
             self.rank_tests.pop()
             self.refuses_several = True
 
     def _place_of(self, test: m.Expr) -> Span:
-        """Give the place of a test that stands in no `if`: its call, else the call before it."""
-        if isinstance(test, m.Call):
-            return test.span
+        """Return the span for a test: its first call, the enclosing `if`, or else the previous call."""
+        call = next(calls_in(test), None)
+        if call is not None:
+            return call.span
+        if self.within is not None:
+            return self.within
         return self.call_sites[-1].call.span if self.call_sites else self.function.facts.span
 
     def _implied(self, state: AbstractState, test: m.Expr, *, truth: bool) -> ProcessSet:
-        """Who is left once a test rules out one side of an earlier `or`.
+        """Return the processes that remain when a test rules out one side of an earlier `or`.
 
-        After `if not path or rank == 0:` held, `if path:` leaves rank 0 only.
+        After `if not path or rank == 0:` held, `if path:` leaves only rank 0.
         """
         name, holds = unnegated(test, truth=truth)
         processes = TOP
@@ -114,7 +120,7 @@ class TransferFunctions:
         return processes
 
     def evaluate(self, expr: m.Expr | None, state: AbstractState | None) -> AbstractState | None:
-        """Follow an expression; the answer is None where it never finishes."""
+        """Interpret an expression; return None if its evaluation never finishes."""
         if state is None or expr is None:
             return state
         method = _EXPRESSIONS.get(type(expr))
@@ -124,7 +130,7 @@ class TransferFunctions:
         return after
 
     def test(self, expr: m.Expr, state: AbstractState | None) -> AbstractState | None:
-        """Follow a test, or an operand of one; asking who we are is taken to succeed."""
+        """Interpret a test, or an operand of one. Rank checks are assumed to raise no exception."""
         if not (self.interrupted and state is not None and isinstance(expr, _ASKING)):
             return self.evaluate(expr, state)
         if self.partition(expr, state.scope) == UNPARTITIONED:
@@ -135,7 +141,7 @@ class TransferFunctions:
         return after
 
     def can_fail(self, state: AbstractState | None) -> None:
-        """Note that an exception can be raised here, which what is around may catch."""
+        """Record that an exception can be raised in a state, which an enclosing `try` may catch."""
         if self.interrupted:
             self.interrupted[-1] = join(self.interrupted[-1], state, ())
 
@@ -176,13 +182,13 @@ class TransferFunctions:
                 return self._survived(_closed(after, expr), expr)
 
     def _survived(self, state: AbstractState, call: m.Call) -> AbstractState | None:
-        """Give the state after a call of a function that only some processes return from."""
+        """Return the state after a call from which only some processes return."""
         survivors = self.interpretation.returning_processes(call, state.scope)
         if survivors == TOP:
             return state
         processes = state.processes & survivors
         if processes not in {BOTTOM, state.processes}:
-            self.rank_tests.append(RankTest(call.span, state.conditions))
+            self.rank_tests.append(RankTest(call, call.span, state.conditions))
         if processes == BOTTOM:
             self.how_left = "exit"
             return None
@@ -266,7 +272,7 @@ def _same_binding(expr: m.Name | m.Attribute, one: Environment, other: Environme
 
 
 def _closed(state: AbstractState, call: m.Call) -> AbstractState:
-    """Give the state after a call: to close a file gives up the lock on it."""
+    """Return the state after a call. Closing a file releases its lock."""
     if not (state.locks and isinstance(call.function, m.Attribute) and call.function.name == "close"):
         return state
     file = call.function.value
@@ -274,7 +280,7 @@ def _closed(state: AbstractState, call: m.Call) -> AbstractState:
 
 
 def is_file(lock: m.Expr, file: m.Expr | None) -> bool:
-    """Tell whether what is locked is a file: the object, or its number."""
+    """Return whether a locked object is a file: the file object, or its descriptor."""
     match lock:
         case m.Call(function=m.Attribute(value=value, name="fileno")):
             return value == file
@@ -283,7 +289,7 @@ def is_file(lock: m.Expr, file: m.Expr | None) -> bool:
 
 
 def _lock_key(call: m.Call) -> m.Expr:
-    """What is locked: the object of `lock.acquire()`, the file of `flock(file, …)`."""
+    """Return the locked object: the receiver of `lock.acquire()`, or the file of `flock(file, …)`."""
     if isinstance(call.function, m.Attribute) and _TAKING.search(call.function.name) is not None:
         return call.function.value
     return call.arguments[0] if call.arguments else call.function
@@ -292,7 +298,10 @@ def _lock_key(call: m.Call) -> m.Expr:
 _TAKING: Final = re.compile("acquire|release")
 _ASKING: Final = (m.Name, m.Attribute, m.Call, m.Subscript)
 _NEVER_FAILING: Final = (m.Boolean, m.Call, m.Compare, m.Conditional, m.Constant, m.Lambda, m.Not, m.Walrus)
-"""What does not fail once its parts are there; a call notes by itself that it can, after its arguments."""
+"""Expressions that cannot fail once their parts are evaluated.
+
+A call records itself that it can fail, after its arguments are evaluated.
+"""
 
 _EXPRESSIONS: Final[dict[type, Callable[..., AbstractState | None]]] = {
     m.Attribute: TransferFunctions._attribute,

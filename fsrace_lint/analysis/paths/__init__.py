@@ -1,1 +1,1 @@
-"""Abstract paths: normal forms, who shares them, and on which storage they lie."""
+"""Abstract paths: normal forms, which processes share them, and on which storage they are."""

@@ -1,4 +1,4 @@
-"""Normal forms of paths: text and symbols, in components."""
+"""Normal forms of paths: components of literal text and variables."""
 
 from __future__ import annotations
 
@@ -16,41 +16,47 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.values.abstract_values import Binding
 
 Origins: TypeAlias = frozenset[str]
-"""By what a text differs between processes: `rank`, or an origin of the catalog; empty if it does not."""
+"""Why a text differs between processes: `rank`, or an origin in the library models. Empty if equal."""
 
 NO_ORIGINS: Final[Origins] = frozenset()
-"""What most texts have: one object for all of them, as each empty set takes 216 bytes."""
+"""The origins of most texts. A shared object, because each empty set takes 216 bytes."""
 RANK_ALONE: Final[Origins] = frozenset({"rank"})
 
 LOCAL_RANK: Final = ("rank", "local")
-"""The key of the number of a process on its node."""
+"""The key of the local rank."""
 
 RESULT: Final = "result"
-"""How the key begins of what a call makes of what it is given."""
+"""The first item of the key of a call result that depends only on the arguments."""
 
 BOUND: Final = "bound"
-"""How the key begins of what a name is bound to on one way or another."""
+"""The first item of the key of a name with multiple bindings."""
 
 _FOLLOWED: Final = frozenset({RESULT, BOUND})
-"""Keys of what is sure only if all callers pass something sure for the parameters in it."""
+"""Keys whose text is certain only if callers pass certain values for the parameters in it."""
 
 PART: Final = "part"
-"""How the key begins of what is unpacked from what a function is handed."""
+"""The first item of the key of an item that is unpacked from an argument."""
 
 PARENT: Final = "parent"
-"""How the key begins of the folder of what is not known."""
+"""The first item of the key of an unresolved parent directory."""
 
 
 class PathVariable(Record, frozen=True, eq=False):
-    """A part of a path whose text is not known.
+    """A part of a path whose text is unknown.
 
-    Two symbols are equal when their keys are: then they have the same text,
-    however the source spells them. `origins` tells by what the text differs from
-    process to process; `certain` that nothing in it could do so unseen.
-    `parameter` names the parameter it stands for; `local` says that it names a
-    node, or a place on one; `varies` that it is one of many over which the work
-    is divided, so that nothing got from it can be taken for equal everywhere.
-    `made_of` is what its text is made of, where that is more than a parameter.
+    Two variables are equal if their keys are equal. They then have the same text, however the source
+    spells them.
+
+    Attributes:
+        key: The identity of the text.
+        text: The spelling for messages.
+        rank_dependence: Why the text differs between ranks.
+        is_replicated: Whether the text certainly does not differ between ranks for other reasons.
+        parameter: The name of the parameter that it represents, if any.
+        local: Whether it names a node, or a location on a node.
+        is_work_item: Whether it is one of many items that are divided among the ranks. Values derived from
+            it may then differ between ranks.
+        definition: The binding or expression of its value, if it is not just a parameter.
     """
 
     key: tuple[object, ...]
@@ -64,12 +70,12 @@ class PathVariable(Record, frozen=True, eq=False):
 
     @property
     def rank_dependent(self) -> bool:
-        """Whether the text differs from process to process."""
+        """Whether the text differs between ranks."""
         return bool(self.rank_dependence)
 
     @property
     def is_local_rank(self) -> bool:
-        """Whether the number of the process on its node is all by which its text differs."""
+        """Whether the text differs between ranks only by the local rank."""
         if self.key == LOCAL_RANK:
             return True
         told = [symbol for symbol in variables_of(self.key) if symbol.rank_dependent]
@@ -79,27 +85,27 @@ class PathVariable(Record, frozen=True, eq=False):
 
     @property
     def handed(self) -> tuple[PathVariable, ...]:
-        """The symbols of the parameters from which its text follows: itself, or what its key names."""
+        """The variables of the parameters that determine the text: this one, or those in its key."""
         if self.parameter:
             return (self,)
         return handed_in(variables_of(self.key)) if self.key[0] in _FOLLOWED else ()
 
     @property
     def is_part(self) -> bool:
-        """Whether it is a part of what a function is handed, or made of one."""
+        """Whether it is, or contains, an item that is unpacked from an argument."""
         return self.key[0] == PART or any(symbol.is_part for symbol in variables_of(self.key))
 
     def __eq__(self, other: object) -> bool:
-        """Compare what it stands for."""
+        """Compare the keys."""
         return isinstance(other, PathVariable) and self.key == other.key
 
     def __hash__(self) -> int:
-        """Go with equality."""
+        """Return the hash of the key."""
         return hash(self.key)
 
 
 def variables_of(key: Iterable[object]) -> list[PathVariable]:
-    """Give the symbols from whose texts that of another follows, by its key."""
+    """Return the variables in the key of another variable."""
     return [
         piece for part in key if isinstance(part, tuple) for piece in part if isinstance(piece, PathVariable)
     ]
@@ -110,7 +116,7 @@ Component: TypeAlias = "tuple[Piece, ...]"
 
 
 class AbstractPath(msgspec.Struct, frozen=True):
-    """A path as components, each a run of literal text and symbols.
+    """A path as components, each a sequence of literal text and variables.
 
     An absolute path starts with an empty component.
     """
@@ -119,42 +125,42 @@ class AbstractPath(msgspec.Struct, frozen=True):
 
     @property
     def rank_dependent(self) -> bool:
-        """Whether its text differs from process to process."""
+        """Whether the path differs between ranks."""
         return any(symbol.rank_dependent for symbol in self.variables())
 
     @property
     def rank_dependence(self) -> Origins:
-        """By what its text differs from process to process."""
+        """Why the path differs between ranks."""
         return NO_ORIGINS.union(*(symbol.rank_dependence for symbol in self.variables()))
 
     @property
     def certain(self) -> bool:
-        """Whether all of it was followed, so that it is not private unseen."""
+        """Whether all of the path is analyzed, so that no unknown part differs between ranks."""
         return all(symbol.is_replicated for symbol in self.variables())
 
     @property
     def certain_of_the_rest(self) -> bool:
-        """Whether all was followed but for what is private already."""
+        """Whether all parts are analyzed, except those that are known to differ between ranks."""
         return all(symbol.is_replicated or symbol.rank_dependent for symbol in self.variables())
 
     @property
     def has_work_item(self) -> bool:
-        """Whether it is one of many over which the work is divided."""
+        """Whether the path contains one of many items that are divided among the ranks."""
         return any(symbol.is_work_item for symbol in self.variables())
 
     @property
     def is_part(self) -> bool:
-        """Whether something in it is unpacked from what a function is handed: who has it, its callers say."""
+        """Whether callers determine the path: it contains an item that is unpacked from an argument."""
         return any(symbol.is_part for symbol in self.variables())
 
     def is_parent_of(self, other: AbstractPath) -> bool:
-        """Tell whether this is the folder of `other`, where the name of that is not known apart."""
+        """Return whether this is the unresolved parent directory of `other`."""
         only = self._only_symbol
         return only is not None and only.key == (PARENT, tuple(other.pieces()))
 
     @property
     def is_some_parent(self) -> bool:
-        """Whether this is the folder of some path, whose name is not known apart."""
+        """Whether this is an unresolved parent directory."""
         only = self._only_symbol
         return only is not None and only.key[:1] == (PARENT,)
 
@@ -165,24 +171,24 @@ class AbstractPath(msgspec.Struct, frozen=True):
 
     @property
     def spells_its_last_part(self) -> bool:
-        """Whether the file, below some folder, has a name of which a part is literal."""
+        """Whether the path has a directory, and the file name a literal part."""
         last = self.components[-1] if len(self.components) > 1 else ()
         return any(isinstance(piece, str) and piece != "" for piece in last)
 
     @property
     def names_its_last_part(self) -> bool:
-        """Whether the file, below some folder, has a name of which a part is literal and none handed in."""
+        """Whether the file name also has no part that a parameter determines."""
         return self.spells_its_last_part and not handed_in(self.components[-1])
 
     @property
     def names_a_lock(self) -> bool:
-        """Whether the name of the file says that it is a lock."""
+        """Whether the file name says that the file is a lock."""
         last = self.components[-1] if self.components else ()
         return any(says(piece.text if isinstance(piece, PathVariable) else piece, "lock") for piece in last)
 
     @property
     def text(self) -> str:
-        """The path for a message, with what is not literal in braces."""
+        """The path for a message, with variables in braces."""
         symbols = tuple(self.variables())
         if self.components == (symbols,) and len(symbols) == 1:
             return symbols[0].text
@@ -190,11 +196,11 @@ class AbstractPath(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, pieces: Iterable[Piece]) -> AbstractPath:
-        """Make a path of text and symbols in a row; slashes in the text part its components."""
+        """Create a path from a sequence of text and variables. Slashes in the text separate components."""
         return _split(pieces)
 
     def pieces(self) -> Iterable[Piece]:
-        """Give its text and symbols in a row, with a slash between components."""
+        """Yield the text and variables, with a slash between components."""
         if self.components == ((),):
             yield "/"
             return
@@ -204,13 +210,13 @@ class AbstractPath(msgspec.Struct, frozen=True):
             yield from component
 
     def variables(self) -> Iterable[PathVariable]:
-        """Give the parts that are not literal text."""
+        """Yield the parts that are not literal text."""
         return (
             piece for component in self.components for piece in component if isinstance(piece, PathVariable)
         )
 
     def is_suffixed(self, other: AbstractPath) -> bool:
-        """Tell whether this is a file beside `other` whose name begins with all of that: `model.pt.json`."""
+        """Return whether this is `other` with a suffix, in the same directory, such as `model.pt.json`."""
         mine, others = self.components[-1:], other.components[-1:]
         if self.components[:-1] != other.components[:-1] or not (mine and others) or mine == others:
             return False
@@ -222,7 +228,7 @@ class AbstractPath(msgspec.Struct, frozen=True):
         )
 
     def is_within(self, other: AbstractPath) -> bool:
-        """Tell whether this is `other` or lies below it."""
+        """Return whether this is `other` or is in it."""
         return self.components[: len(other.components)] == other.components
 
 
@@ -255,25 +261,25 @@ def _merged(component: Component) -> Component:
 
 
 def all_certain(pieces: Iterable[Piece] | None) -> bool:
-    """Tell whether some pieces are known, and nothing in them could differ from process to process unseen."""
+    """Return whether some pieces are known, and none may differ between ranks for unknown reasons."""
     return pieces is not None and all(
         piece.is_replicated for piece in pieces if isinstance(piece, PathVariable)
     )
 
 
 def handed_in(pieces: Iterable[Piece]) -> tuple[PathVariable, ...]:
-    """Give the symbols of the parameters from which some pieces follow, each one once."""
+    """Return the variables of the parameters that determine some pieces, without duplicates."""
     found = (each for piece in pieces if isinstance(piece, PathVariable) for each in piece.handed)
     return tuple(dict.fromkeys(found))
 
 
 def renamed(pieces: tuple[Piece, ...] | None, name: str) -> tuple[Piece, ...] | None:
-    """Give pieces whose last one, a symbol, is shown by the name that it is bound to."""
+    """Return pieces with the text of the last variable replaced by the name that it is bound to."""
     last = pieces[-1] if pieces else None
     return (*pieces[:-1], replace(last, text=name)) if pieces and isinstance(last, PathVariable) else pieces
 
 
 def is_new(pieces: tuple[Piece, ...]) -> bool:
-    """Tell whether pieces end with a file or folder that was newly made under a name of its own."""
+    """Return whether pieces end with a newly created file or directory with a unique name."""
     last = pieces[-1] if pieces else ""
     return isinstance(last, PathVariable) and last.rank_dependence == {"creation"}

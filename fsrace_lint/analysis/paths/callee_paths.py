@@ -1,4 +1,4 @@
-"""What a path of a function is to those who call it."""
+"""Paths of a callee, as seen by its callers."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
 
 def is_parameterized(paths: PathNormalizer, path: AbstractPath, function: LinkedFunction) -> bool:
-    """Tell whether a part of a path stands for a parameter of a function."""
+    """Return whether a part of a path represents a parameter of a function."""
     return any(paths.parameter_of(symbol, function) is not None for symbol in path.variables())
 
 
 def instantiate_at_call(
     paths: PathNormalizer, path: AbstractPath | None, call: m.Call, scope: Environment, callee: LinkedFunction
 ) -> AbstractPath | None:
-    """Give a path of a function as it looks from a call of it: with what is passed for its parameters.
+    """Return a path of a callee as seen from a call, with the arguments in place of the parameters.
 
     Args:
-        paths: Normalizes what is passed.
-        path: The path, as the function has it.
+        paths: Normalizes the arguments.
+        path: The path in the callee.
         call: The call.
-        scope: The names as they stand where it is made.
-        callee: The function.
+        scope: The environment of the call.
+        callee: The callee.
 
     Returns:
-        None where nothing is known of what is passed.
+        The path, or None if an argument is unknown.
     """
     if path is None or not is_parameterized(paths, path, callee):
         return path

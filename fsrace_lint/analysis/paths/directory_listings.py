@@ -1,4 +1,4 @@
-"""Which values are what a process has found in a folder, the same for all that look there."""
+"""Values that come from a directory listing, which is equal for all processes that list it."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _TAKING: Final = frozenset({"pop", "popleft", "copy"})
 
 
 def loop_yields(catalog: Catalog, name: str) -> str:
-    """Return what a loop over a library's iterator gets, as its catalog entry says; empty for other calls."""
+    """Return what a library iterator yields, according to its model. Empty for other calls."""
     entry = catalog.exact("iterator", name)
     return "" if entry is None else entry.yields
 
 
 class DirectoryListings:
-    """Follows names, arrangements and slices back to a listing."""
+    """Traces names, slices, and sorted copies back to a directory listing."""
 
     def __init__(self, rank_tests: RankTests) -> None:
-        """Prepare for a project whose rank tests are read with `rank_tests`."""
+        """Initialize with the rank checks of a project."""
         self.rank_tests = rank_tests
         self.resolver = rank_tests.resolver
         self.catalog = rank_tests.catalog
 
     def is_listing(self, expr: m.Expr, scope: Environment, depth: int = 0) -> bool:
-        """Tell whether an expression is a listing of a folder, or made of the entries of one."""
+        """Return whether an expression is a directory listing, or is derived from its entries."""
         if depth > _DEEPEST:
             return False
         match expr:

@@ -1,4 +1,4 @@
-"""Texts with places for values: `"…%s…" % value` and `"…{}…".format(value)`."""
+"""Format strings: `"…%s…" % value` and `"…{}…".format(value)`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PERCENT: Final = re.compile(r"%[sdi]")
 
 
 def filled_by_percent(template: str, values: Sequence[m.Expr]) -> tuple[m.Expr, ...] | None:
-    """Give what `template % values` consists of, or None where not each value has its place."""
+    """Return the parts of `template % values`, or None if placeholders and values do not match."""
     texts = _PERCENT.split(template)
     if len(texts) != len(values) + 1 or "%" in "".join(texts):
         return None
@@ -23,7 +23,7 @@ def filled_by_percent(template: str, values: Sequence[m.Expr]) -> tuple[m.Expr, 
 
 
 def filled_by_format(template: m.Expr, values: Sequence[m.Expr]) -> tuple[m.Expr, ...] | None:
-    """Give what `template.format(*values)` consists of, or None where that is not plain to see."""
+    """Return the parts of `template.format(*values)`, or None if it has other than plain `{}` fields."""
     if not (isinstance(template, m.Constant) and isinstance(template.value, str)):
         return None
     texts = template.value.split("{}")

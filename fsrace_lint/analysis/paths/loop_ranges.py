@@ -1,4 +1,4 @@
-"""What loops go over, where that is the same for all processes."""
+"""Iterables of loops that are equal for all processes."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ _IN_ORDER: Final = _COUNTING | {"enumerate", "sorted", "reversed", "list"}
 
 
 class LoopRanges:
-    """Tells what loops count, and what they find or have written out."""
+    """Determines whether loops count, or iterate over a listing or a literal."""
 
     def __init__(self, rank_dependence: RankDependence) -> None:
-        """Prepare for a project in which `rank_dependence` tells what differs from process to process."""
+        """Initialize with the rank dependence of a project."""
         self.rank_dependence = rank_dependence
         self.rank_tests = rank_dependence.rank_tests
         self.resolver = rank_dependence.resolver
         self._listings = DirectoryListings(self.rank_tests)
 
     def are_equal(self, element: IterationElement) -> bool:
-        """Tell whether each process goes over the same, and in the same order."""
+        """Return whether each process iterates over the same elements in the same order."""
         iterable = element.source
         if element.index is None and self._is_equal(iterable):
             return True
         return self._counts(iterable.expr, iterable.scope, element.index)
 
     def is_in_order(self, iterable: m.Call, scope: Environment) -> bool:
-        """Whether what a call goes over is the same, and in the same order, for the same arguments."""
+        """Return whether calls with equal arguments yield equal elements in the same order."""
         name = self.resolver.qualify(iterable.function, scope) or ""
         return name in _IN_ORDER or loop_yields(self.resolver.catalog, name) == "numbers"
 
     def _counts(self, iterable: m.Expr, scope: Environment, index: int | None) -> bool:
-        """Tell whether what a loop goes over is numbers that it counts, or its part `index` is."""
+        """Return whether the elements of an iterable, or their items `index`, are consecutive numbers."""
         while isinstance(iterable, m.Call):
             name = self.resolver.qualify(iterable.function, scope) or ""
             yields = loop_yields(self.resolver.catalog, name)
@@ -51,7 +51,7 @@ class LoopRanges:
         return False
 
     def _is_equal(self, iterable: Expression) -> bool:
-        """Tell whether each process goes over what is written out there, or found in one folder."""
+        """Return whether each process iterates over a literal, or over the listing of one directory."""
         if self._listings.is_listing(iterable.expr, iterable.scope):
             return not self.rank_dependence.origins(iterable.expr, iterable.scope)
         known = self.rank_tests.known(iterable.expr, iterable.scope)

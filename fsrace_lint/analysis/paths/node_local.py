@@ -1,4 +1,4 @@
-"""What lies on a node's own disk: folders, and what the environment or a call names there."""
+"""Node-local storage: directories, environment variables, and calls that name a path on it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class NodeLocal:
-    """Tells what each node has for itself, as far as names tell."""
+    """Finds node-local paths by name."""
 
     def __init__(self, rank_tests: RankTests) -> None:
-        """Prepare for a project whose rank tests are read with `rank_tests`."""
+        """Initialize with the rank checks of a project."""
         self.rank_tests = rank_tests
         self.resolver = rank_tests.resolver
         self.catalog = rank_tests.catalog
@@ -25,7 +25,7 @@ class NodeLocal:
         ]
 
     def place(self, expr: m.Expr, scope: Environment) -> str | None:
-        """Name the place on the node's own disk that an environment variable or a call gives."""
+        """Return the node-local location that an environment variable or a call gives, or None."""
         variable = self.rank_tests.environment_variable(expr, scope)
         name = f"${variable}" if variable is not None else None
         if name is None and isinstance(expr, m.Call):
@@ -33,13 +33,13 @@ class NodeLocal:
         return name if name is not None and self.catalog.exact("node-local", name) is not None else None
 
     def holds(self, path: AbstractPath | None) -> bool:
-        """Tell whether each node has a path of its own under this name."""
+        """Return whether a path is node-local."""
         if path is None:
             return False
         return any(symbol.local for symbol in path.variables()) or self.folder(path) > 0
 
     def folder(self, path: AbstractPath) -> int:
-        """Count the components at the beginning of a path that name a folder on the node's own disk."""
+        """Return the number of leading components of a path that name a node-local directory."""
         literal = [
             "".join(piece for piece in component if isinstance(piece, str)) for component in path.components
         ]

@@ -1,4 +1,4 @@
-"""Normal forms of path expressions, and whether a path is a process's own."""
+"""Normal forms of path expressions, and whether a path is private to a process."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _SAME_PATH: Final = frozenset(
     }
 )  # fmt: skip
 _STRIPPING: Final = frozenset({"strip", "rstrip", "lstrip"})
-"""Methods that take slashes, or what is no part of a name, from the ends of a path."""
+"""Methods that remove slashes or whitespace from the ends of a path."""
 _SEPARATORS: Final = (m.Constant("/"), m.Constant("\\"), m.Attribute(m.Name("os"), "sep"))
 _CALCULATING: Final = frozenset({"-", "*", "//", "**"})
 _JOINING: Final = frozenset(
@@ -72,10 +72,10 @@ _JOINING: Final = frozenset(
 
 
 class PathNormalizer:
-    """Normalizes path expressions in the scopes of a project."""
+    """Normalizes path expressions in the environments of a project."""
 
     def __init__(self, rank_dependence: RankDependence) -> None:
-        """Prepare for a project in which `rank_dependence` tells what differs from process to process."""
+        """Initialize with the rank dependence of a project."""
         self.rank_dependence = rank_dependence
         self.rank_tests = rank_dependence.rank_tests
         self.resolver = rank_dependence.resolver
@@ -86,15 +86,15 @@ class PathNormalizer:
         self._loop_ranges = LoopRanges(rank_dependence)
 
     def normalize(self, expr: m.Expr, scope: Environment) -> AbstractPath | None:
-        """Give the normal form of a path.
+        """Return the normal form of a path.
 
         Args:
             expr: The expression.
-            scope: The names as they stand where it is evaluated.
+            scope: The environment in which it is evaluated.
 
         Returns:
-            The normal form, or None where nothing is known of it. Equal forms
-            mean equal paths; two unknown paths are never the same.
+            The normal form, or None if unknown. Equal normal forms mean equal paths. Two unknown paths are
+            never equal.
         """
         return self._normalized(Identity(expr), scope)
 
@@ -103,8 +103,8 @@ class PathNormalizer:
         pieces = self.pieces(expr.of, scope, 0)
         return None if pieces is None else AbstractPath.of(pieces)
 
-    def pieces(self, expr: m.Expr, scope: Environment, depth: int) -> tuple[Piece, ...] | None:  # noqa: C901  # one case a kind
-        """Give the pieces of a path, or None where it is not known or too deep."""
+    def pieces(self, expr: m.Expr, scope: Environment, depth: int) -> tuple[Piece, ...] | None:  # noqa: C901  # one case per kind
+        """Return the pieces of a path, or None if it is unknown or nested too deeply."""
         if depth > _DEEPEST:
             return None
         own = self._process_or_node(expr, scope)
@@ -159,7 +159,7 @@ class PathNormalizer:
                 return (self._opaque(expr, scope),)
 
     def _process_or_node(self, expr: m.Expr, scope: Environment) -> PathVariable | None:
-        """Read what is a process's own, its number, or a node's own, its number or its disk."""
+        """Return a variable for a rank or for a node-local location, or None."""
         rank = self.rank_tests.rank_scope(expr, scope)
         if rank is not None:
             here = rank == "node"
@@ -178,10 +178,10 @@ class PathNormalizer:
         )
 
     def _derived(self, kind: str, key: tuple[object, ...], expr: m.Expr, scope: Environment) -> PathVariable:
-        """A symbol whose text follows from that of others.
+        """Return a variable whose text is derived from others.
 
-        An attribute or an item of an object is taken for a setting, which is equal
-        everywhere unless the object itself is private, or one of many, or the number of a part of the work.
+        An attribute or an item of an object is assumed to be a setting, which is equal on all ranks. It is
+        not if the object differs between ranks, or is a work item or its number.
         """
         symbols = variables_of(key)
         origins = (
@@ -248,7 +248,10 @@ class PathNormalizer:
         return self._result(call, scope, depth)
 
     def _own(self, own: Private, call: m.Call, scope: Environment, depth: int) -> tuple[Piece, ...]:
-        """Give a value that is a process's own; a file or folder newly made lies where the call says."""
+        """Return a name that is private to a process.
+
+        A newly created file or directory is in the directory that the call names.
+        """
         folder = library_argument(call, own.folder)
         is_local = own.folder != "" and folder in {None, m.Constant(None)}
         name = PathVariable(("call", Identity(call), scope), spell(call), frozenset({own.by}), local=is_local)
@@ -279,7 +282,7 @@ class PathNormalizer:
         return (PathVariable(key, spell(call), origins, certain, definition=Expression(call, scope)),)
 
     def _given(self, call: m.Call, scope: Environment, depth: int) -> tuple[_GivenFragments, ...]:
-        """Give what a call is given, with its normal form: its result follows from that alone."""
+        """Return the receiver and the arguments of a call, each with its normal form."""
         receiver = (call.function.value,) if isinstance(call.function, m.Attribute) else ()
         values = (*receiver, *call.arguments, *(keyword.value for keyword in call.keywords))
         return tuple((value, self.pieces(value, scope, depth)) for value in values)
@@ -287,7 +290,7 @@ class PathNormalizer:
     def _is_followed(
         self, function: LinkedFunction, call: m.Call, known: tuple[_GivenFragments, ...], depth: int
     ) -> bool:
-        """Tell whether all that a function returns is known, and what a call gives it for that."""
+        """Return whether all results of a function are certain, and the arguments that determine them."""
         ways = (
             feasible_exits(call, function, self.rank_dependence.interpretation.exit_points(function))
             if depth < _DEEPEST
@@ -337,7 +340,7 @@ class PathNormalizer:
         return (self._derived(PARENT, (pieces,), whole, scope),)
 
     def folder(self, expr: m.Expr, scope: Environment) -> AbstractPath | None:
-        """Give the normal form of the folder that a file lies in; None where nothing is known of it."""
+        """Return the normal form of the parent directory of a path, or None if unknown."""
         pieces = self._parent(expr, expr, scope, 0)
         return None if pieces is None else AbstractPath.of(pieces)
 
@@ -365,7 +368,7 @@ class PathNormalizer:
         return (PathVariable(("name", name), expr.id, is_replicated=not divided, is_work_item=divided),)
 
     def _is_setting(self, expr: m.Name | m.Attribute, binding: Binding, scope: Environment) -> bool:
-        """Tell whether an attribute is a field that its object is given, which a method may only convert."""
+        """Return whether an attribute is None at first, or a declared field that methods only convert."""
         if not isinstance(expr, m.Attribute):
             return False
         if is_none(binding):
@@ -418,7 +421,10 @@ class PathNormalizer:
                 return (PathVariable(bound, name, origins, certain, is_work_item=varies, definition=binding),)
 
     def _one_of(self, binding: Binding, depth: int) -> tuple[object, ...] | None:
-        """Give the key of an element: in two loops over the same it stands for the same."""
+        """Return the key of a loop element, or None.
+
+        Elements of two loops over equal iterables have equal keys.
+        """
         if not isinstance(binding, IterationElement) or depth > _DEEPEST:
             return None
         expr, scope = binding.source.expr, binding.source.scope
@@ -429,32 +435,32 @@ class PathNormalizer:
         return None if iterable is None else ("element", iterable, binding.index)
 
     def _makes(self, call: m.Call, scope: Environment) -> bool:
-        """Tell whether a call makes a file or folder that is a process's own."""
+        """Return whether a call creates a file or directory that is private to a process."""
         entry = self.catalog.find("private", self.resolver.qualify(call.function, scope))
         return entry is not None and entry.folder != ""
 
     def _options(self, binding: Binding, expr: m.Expr, depth: int) -> list[tuple[Piece, ...] | None]:
-        """Give what a name is bound to on each way to where it is read as a path, which None is not."""
+        """Return the normal forms of the bindings in a union. A binding to None is skipped."""
         options = binding.options if isinstance(binding, Union) else ()
         told = [option for option in options if not is_none(option)]
         return [None if depth > _DEEPEST else self._bound(option, expr, depth + 1) for option in told]
 
     def parameter_of(self, symbol: PathVariable, function: LinkedFunction) -> m.Parameter | None:
-        """Find the parameter of `function` that a symbol stands for."""
+        """Return the parameter of `function` that a variable represents, or None."""
         if not symbol.parameter or symbol.key[1] != function:
             return None
         return function.parameters.get(symbol.parameter)
 
 
 def _keeps_the_path(method: str, arguments: tuple[m.Expr, ...]) -> bool:
-    """Tell whether a method of text leaves the path that it spells: at its ends, or its separators."""
+    """Return whether a string method keeps the path: it only changes its ends or its separators."""
     if method in _STRIPPING:
         return arguments in {(), (m.Constant("/"),)}
     return method == "replace" and len(arguments) == 2 and all(each in _SEPARATORS for each in arguments)
 
 
 def _counts(operator: str, right: m.Expr) -> bool:
-    """Tell whether an operation is one of numbers, and puts no path together."""
+    """Return whether an operation is numeric, and not a concatenation of paths."""
     return operator in _CALCULATING or (isinstance(right, m.Constant) and isinstance(right.value, int))
 
 

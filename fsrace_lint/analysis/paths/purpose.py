@@ -1,4 +1,4 @@
-"""What a path is for, as far as the names around it tell."""
+"""The purpose of a path, by the names around it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Purpose(enum.Enum):
-    """What a path is for."""
+    """The purpose of a path."""
 
     RESULT = "what a run leaves behind: checkpoints, logs, metrics"
     CACHE = "what could be made again: a cache, a copy of the data, something for the moment"
@@ -20,15 +20,15 @@ class Purpose(enum.Enum):
 
 
 def purpose(texts: Iterable[str], users: Iterable[str] = ()) -> Purpose:
-    """Tell what a path is for.
+    """Return the purpose of a path.
 
     Args:
-        texts: How it is spelled, and what it holds.
-        users: The names of those that use it, which tell nothing of a path that says it is of checkpoints.
+        texts: The spelling of the path, and its content.
+        users: The names of the functions that use it. Ignored if the path is named like a checkpoint.
 
     Returns:
-        The purpose; where some words speak for a cache and others for a result, a cache.
-        Beside a checkpoint a shard is a part of it, and speaks for neither.
+        The purpose. If some words suggest a cache and others a result, it is a cache. A shard in the path
+        of a checkpoint suggests neither.
     """
     found = _words(texts)
     if not found & meaning("checkpoint"):

@@ -1,4 +1,4 @@
-"""Whether a value differs from process to process."""
+"""Whether a value differs between ranks."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
     from fsrace_lint.program.modules import LinkedFunction
 
-# What is read from a file of one's own need not be: the step in a checkpoint is equal everywhere.
+# A value that is read from a private file need not be private: the step in a checkpoint is the same.
 _READING: Final = frozenset(
     {"load", "loads", "safe_load", "read", "read_text", "read_bytes", "open", "load_state_dict"}
 )
 _SENT: Final = ("0:object_list", "0:tensor")
-"""What a broadcast sends, in place."""
+"""The arguments that a broadcast changes in place."""
 _NOTHING: Final[frozenset[str]] = frozenset()
 _PRINTING: Final = frozenset({"verbose", "quiet", "silent", "disable", "progress", "show_progress"})
 
 
 class RankDependence:
-    """Finds ranks, process ids and temporary names in values."""
+    """Finds ranks, process IDs, and temporary names in values."""
 
     def __init__(self, rank_tests: RankTests) -> None:
-        """Prepare for a project whose rank tests are read with `rank_tests`."""
+        """Initialize with the rank checks of a project."""
         self.rank_tests = rank_tests
         self.resolver = rank_tests.resolver
         self.interpretation = rank_tests.interpretation
@@ -50,28 +50,28 @@ class RankDependence:
         )
 
     def is_rank_dependent(self, expr: m.Expr, scope: Environment) -> bool:
-        """Tell whether the value of an expression differs from process to process.
+        """Return whether the value of an expression differs between ranks.
 
         Args:
             expr: The expression.
-            scope: The names as they stand where it is evaluated.
+            scope: The environment in which it is evaluated.
 
         Returns:
-            True if a rank, a process id or the like is part of it.
+            Whether it contains a rank, a process ID, or similar.
         """
         return bool(self.origins(expr, scope))
 
     @query(provisional=NO_ORIGINS)
     def origins(self, expr: m.Expr, scope: Environment) -> Origins:
-        """Tell by what the value of an expression differs from process to process.
+        """Return why the value of an expression differs between ranks.
 
         Args:
             expr: The expression.
-            scope: The names as they stand where it is evaluated.
+            scope: The environment in which it is evaluated.
 
         Returns:
-            `rank`, and the origins of the catalog; empty where the value is the same everywhere.
-            What a test of a rank comes to is no name of one's own: many processes share it.
+            `rank`, and origins in the library models. Empty if the value is equal on all ranks. The result of
+            a rank check does not count, because many ranks share it.
         """
         return self._find(expr, scope) or NO_ORIGINS
 
@@ -103,21 +103,21 @@ class RankDependence:
         return found - RANK_ALONE if isinstance(expr, (m.Compare, m.Not)) else found
 
     def is_agreed(self, call: m.Call, callee: LinkedFunction | None) -> bool:
-        """Tell whether the result of a call is what one process has sent to all others."""
+        """Return whether the result of a call is broadcast from one rank."""
         return self.sends(call) or (callee is not None and self.agrees(callee))
 
     def agrees(self, function: LinkedFunction) -> bool:
-        """Tell whether a function, by its own calls, sends to all processes what one of them has."""
+        """Return whether a function itself broadcasts a value from one rank to all."""
         return not self.sources.isdisjoint(function.facts.referenced_names)
 
     def is_sent(self, expr: m.Expr, function: LinkedFunction) -> bool:
-        """Tell whether a variable of a function holds what one process has sent to all others."""
+        """Return whether a variable of a function is broadcast from one rank."""
         sent = self._sent_in(function) if self.agrees(function) else _NOTHING
         return bool(sent) and variable_of(expr) in sent
 
     @query
     def _sent_in(self, function: LinkedFunction) -> frozenset[str]:
-        """Name the variables that a function gives to a broadcast."""
+        """Return the variables that a function passes to a broadcast."""
         sending = [
             call_site.call
             for call_site in self.interpretation.call_sites(function)
@@ -127,11 +127,11 @@ class RankDependence:
         return frozenset(variable_of(value) for value in values if value is not None) - {""}
 
     def sends(self, call: m.Call) -> bool:
-        """Tell whether a call sends what one process has to all others, and not to those of a group alone."""
+        """Return whether a call broadcasts a value from one rank to all, not only within a group."""
         return last_name(call.function) in self.sources and library_argument(call, "2:group") is None
 
     def origins_of(self, binding: Binding) -> Origins:
-        """Tell by what the value that a name is bound to differs from process to process."""
+        """Return why a bound value differs between ranks."""
         match binding:
             case Expression(expr=expr, scope=scope):
                 return self.origins(expr, scope)
@@ -149,14 +149,14 @@ class RankDependence:
                 return NO_ORIGINS
 
     def of_property(self, expr: m.Expr, scope: Environment) -> Origins:
-        """Tell by what an attribute differs that is a property and returns something private."""
+        """Return why the value of a property differs between ranks."""
         entity = self.resolver.symbol(expr, scope) if isinstance(expr, m.Attribute) else None
         return self.returned_by(entity) if is_property(entity) else NO_ORIGINS
 
     def returned_by(self, function: LinkedFunction | None, call: m.Call | None = None) -> Origins:
-        """Tell by what the result of a function, or of one call of it, differs from process to process.
+        """Return why the result of a function, or of one call of it, differs between ranks.
 
-        One that sends something is taken to make up a name of its own only where it is alone.
+        If the function broadcasts a value, only the rank counts.
         """
         ways = () if function is None else self.interpretation.exit_points(function)
         if function is not None and call is not None:
@@ -171,9 +171,9 @@ class RankDependence:
 
 
 def is_given(expr: m.Boolean) -> bool:
-    """Tell whether a value is a setting with a fallback: `args.folder or f"data-{rank}"`.
+    """Return whether a value is a setting with a fallback, such as `args.folder or f"data-{rank}"`.
 
-    All processes are given the same; such a fallback alone tells them apart.
+    The setting is equal on all ranks. Only the fallback can differ between ranks.
     """
     setting = expr.values[0]
     if expr.operator != "or" or not isinstance(setting, m.Attribute):
@@ -182,6 +182,6 @@ def is_given(expr: m.Boolean) -> bool:
 
 
 def _told(call: m.Call) -> tuple[m.Expr, ...]:
-    """Give the parts of a call that its result can follow from: how much it prints is none."""
+    """Return the parts of a call that affect its result. Arguments for verbosity do not."""
     quiet = [keyword.value for keyword in call.keywords if keyword.name in _PRINTING]
     return tuple(part for part in parts(call) if not any(part is value for value in quiet))

@@ -1,7 +1,8 @@
-"""Which functions give the same to all processes that call them at once with the same.
+"""Functions that return the same value in all processes that call them with equal arguments.
 
-The highest number in the names of the files in a folder, for instance, or a name cleaned of what no
-file system takes. What such a function reads is what it is given, and what lies in a folder.
+Examples are the highest number in the file names of a directory, or a name without the
+characters that filesystems reject. Such a function reads only its arguments and
+directory listings.
 """
 
 from __future__ import annotations
@@ -42,32 +43,32 @@ _PLAIN_METHODS: Final = frozenset(
 )  # fmt: skip
 _LOOKING: Final = frozenset({"probe", "list"})
 _ELSEWHERE: Final = frozenset({"environ", "getenv", "random", "next", "open"})
-"""Identifiers of what can give each process something of its own, besides those in the catalog."""
+"""Identifiers that can give each process a different value, in addition to those of the library models."""
 
 
 class ReplicatedCalls:
-    """Tells which functions make the same of the same."""
+    """Finds the functions that return equal values for equal arguments."""
 
     def __init__(self, resolver: Resolver) -> None:
-        """Prepare for a project whose names `resolver` resolves."""
+        """Initialize with the resolver of a project."""
         self.resolver = resolver
         self.interpretation = resolver.interpretation
         self.catalog = resolver.catalog
 
     def is_pure(self, call: m.Call, scope: Environment) -> bool:
-        """Tell whether what a call gives follows from what it is given; it leads into no function here."""
+        """Return whether the result of a library call depends only on its arguments."""
         name = self._name(call, scope)
         return self.catalog.find("effect", name) is None and _is_plain(name, call.function)
 
     def follow(self, function: LinkedFunction, depth: int = 0) -> bool:
-        """Tell whether what a function returns follows from what it is given and from what lies in a folder.
+        """Return whether the result of a function depends only on its arguments and on directory listings.
 
         Args:
             function: The function.
-            depth: How many calls lead to it from the one that is asked about.
+            depth: The number of calls from the original function to this one.
 
         Returns:
-            False also where a call in it is not known.
+            Whether it does. False if the function contains an unknown call.
         """
         return depth <= _DEEPEST and self._find(function, depth)
 
@@ -93,7 +94,7 @@ class ReplicatedCalls:
 
     @lazy
     def _telling(self) -> frozenset[str]:
-        """The identifiers of what differs from process to process."""
+        """The identifiers of values that differ between processes."""
         kinds = (self.catalog.last_names[kind] for kind in ("rank", "guard", "private"))
         variables = (
             name.rpartition(".")[2]
@@ -104,7 +105,7 @@ class ReplicatedCalls:
 
 
 def _is_plain(name: str, called: m.Expr) -> bool:
-    """Tell whether a function of a library makes the same of the same, or makes nothing that is used."""
+    """Return whether a library function returns equal values for equal arguments, or an unused value."""
     if name in _PLAIN or name.startswith(_PLAIN_MODULES) or name.endswith("Error"):
         return True
     return isinstance(called, m.Attribute) and called.name in _PLAIN_METHODS

@@ -1,4 +1,4 @@
-"""Which paths the nodes share, as far as the user says so."""
+"""The paths that nodes share, according to the settings."""
 
 from __future__ import annotations
 
@@ -17,13 +17,18 @@ _NAME: Final = re.compile(r"\w+")
 
 
 class Storage(Record, frozen=True):
-    """What the user says of the filesystems of a job.
+    """The filesystem settings of the user.
 
-    `shared` and `local` name paths that all nodes share, or that each node has for
-    itself: the beginning of a path, whose components may be globs (`/mnt/*/data`);
-    an environment variable (`$SCRATCH`); or the name of a variable, an option or a
-    folder (`checkpoint_dir`). `filesystem` says it of all others: `shared`, `local`,
-    or `auto` where nothing is known of them.
+    An entry of `shared` and `local` is one of:
+
+    * the beginning of a path, whose components can be globs (`/mnt/*/data`);
+    * an environment variable (`$SCRATCH`);
+    * the name of a variable, an option, or a directory (`checkpoint_dir`).
+
+    Attributes:
+        filesystem: The storage of all other paths: `shared`, `local`, or `auto` if unknown.
+        shared: Paths that all nodes share.
+        local: Paths that differ per node.
     """
 
     filesystem: str = "auto"
@@ -31,15 +36,15 @@ class Storage(Record, frozen=True):
     local: tuple[str, ...] = ()
 
     def named(self, path: AbstractPath | None, spelled: str) -> bool | None:
-        """Tell whether the user names a path as shared.
+        """Return whether the settings declare a path as shared.
 
         Args:
-            path: Its normal form, where that is known.
-            spelled: How the source spells it.
+            path: The normal form of the path, if known.
+            spelled: The path, as in the source.
 
         Returns:
-            True for a path that all nodes share, False for one that each node has
-            for itself, as the longest name says that fits; None where none does.
+            True for a shared path, False for a node-local one, and None if no entry matches. The longest
+            matching entry decides.
         """
         shared = max((len(text) for text in self.shared if _fits(text, path, spelled)), default=0)
         local = max((len(text) for text in self.local if _fits(text, path, spelled)), default=0)
@@ -59,7 +64,7 @@ def _fits(text: str, path: AbstractPath | None, spelled: str) -> bool:
 
 
 def _fits_variable(name: str, path: AbstractPath | None, spelled: str) -> bool:
-    """Tell whether an environment variable is a part of a path, read by the program or left to the shell."""
+    """Return whether a path contains an environment variable, read in Python or left to the shell."""
     spellings = (spelled, *(symbol.text for symbol in path.variables())) if path else (spelled,)
     if any(repr(name) in spelling and "env" in spelling for spelling in spellings):
         return True
@@ -67,12 +72,12 @@ def _fits_variable(name: str, path: AbstractPath | None, spelled: str) -> bool:
 
 
 def _names(spelling: str) -> Iterator[str]:
-    """Give the identifiers of a spelling, without its literal texts."""
+    """Yield the identifiers in a spelling, without its string literals."""
     yield from _NAME.findall(re.sub(r"'[^']*'", "", spelling))
 
 
 def _literal(components: tuple[Component, ...]) -> Iterator[str | None]:
-    """Give the components of a path as text, None for one that is not literal."""
+    """Yield the components of a path as text, or None if a component is not literal."""
     for component in components:
         text = "".join(piece for piece in component if isinstance(piece, str))
         yield None if any(not isinstance(piece, str) for piece in component) else text

@@ -1,4 +1,4 @@
-"""What is dealt out to the processes, so that each has another: a sample, an item of the work."""
+"""Work items that are divided among the ranks, such as samples."""
 
 from __future__ import annotations
 
@@ -27,42 +27,42 @@ if TYPE_CHECKING:
 _FOLDERS: Final = frozenset({"dirname", "parent", "parents"})
 _NUMBERED: Final = ("_id", "_idx")
 _MOST: Final = 200
-"""How many expressions and bindings are looked at for one path."""
+"""The number of expressions and bindings that are analyzed for one path."""
 
 
 class WorkItems:
-    """Tells by usual names what is dealt out, and from which parameters a value is made."""
+    """Finds work items by common names, and the parameters that determine a value."""
 
     def __init__(self, rank_tests: RankTests) -> None:
-        """Prepare for a project whose rank tests are read with `rank_tests`."""
+        """Initialize with the rank checks of a project."""
         self.rank_tests = rank_tests
         self.catalog = rank_tests.catalog
 
     def is_data(self, name: str) -> bool:
-        """Tell whether a name is a usual one for what each process has another of: a batch, a sample."""
+        """Return whether a name is a common one for a work item, such as a batch or a sample."""
         variable = self.catalog.exact("variable", name)
         return variable is not None and variable.means == "data"
 
     def is_data_of(self, argument: Argument) -> bool:
-        """Tell whether each process is passed another value: a sample, or the index of one."""
+        """Return whether an argument is a work item, or the index of one."""
         return argument.function.facts.name == "__getitem__" or self.is_data(argument.parameter.name)
 
     def is_work_item(self, expr: m.Expr, scope: Environment) -> bool:
-        """Tell whether something is looked up by what each process has another of."""
+        """Return whether an expression contains a work item."""
         if isinstance(expr, m.Name):
             bound = self.rank_tests.known(expr, scope)
             return isinstance(bound, Argument) and self.is_data_of(bound)
         return self.is_numbered(expr) or any(self.is_work_item(part, scope) for part in parts(expr))
 
     def is_numbered(self, expr: m.Expr) -> bool:
-        """Tell whether a setting says which part of the work this process does: `args.shard_id`."""
+        """Return whether a setting is the number of a part of the work, such as `args.shard_id`."""
         named = expr.name if isinstance(expr, m.Attribute) else setting_of(expr)
         return named.endswith(_NUMBERED) and self.is_data(named)
 
     def part(self, binding: UnpackedPart, expr: m.Expr) -> tuple[PathVariable] | None:
-        """Read a name of a part of what a function is handed; None where it is a part of anything else.
+        """Return a variable for an item that is unpacked from an argument, or None for other items.
 
-        It is one of many, and no two are the same. Where it is of an item of the work, it tells whose it is.
+        The variable is a work item, and no two such variables are equal.
         """
         whole = binding.source
         if not isinstance(self.rank_tests.known(whole.expr, whole.scope), Argument):
@@ -78,7 +78,7 @@ class WorkItems:
         )
 
     def parameters(self, binding: Binding, function: LinkedFunction) -> Iterator[m.Parameter]:
-        """Give the parameters of a function from which a value is made; its object is none of them."""
+        """Yield the parameters of a function that a value is derived from, except `self`."""
         waiting = [binding]
         seen: set[Identity[object]] = set()
         while waiting and len(seen) < _MOST:
@@ -99,7 +99,7 @@ class WorkItems:
                     waiting += options
 
     def _made_of(self, value: Expression) -> Iterator[Binding]:
-        """Give what a name stands for, or the parts of any other expression; a folder has many items."""
+        """Yield the binding of a name, or the parts of another expression. Directories have no parts."""
         expr, scope = value.expr, value.scope
         if last_name(expr) in _FOLDERS:
             return

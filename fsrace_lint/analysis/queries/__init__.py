@@ -1,1 +1,1 @@
-"""The facade for rules: one `Project`, and queries over its accesses, locks and synchronization."""
+"""The interface for rules: one `Project`, with queries over its accesses, locks, and synchronization."""

@@ -1,4 +1,4 @@
-"""Queries for acts on the filesystem, and for the tests before them."""
+"""Queries for filesystem accesses, and for the existence checks before them."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
 
 
 class AccessQueries(Linked):
-    """What is done to the filesystem, and what was tested before."""
+    """Queries for accesses and existence checks."""
 
     def accesses(self, *ops: Op) -> Iterator[Access]:
-        """Give the sites of some operations where they stand, file by file in the order of the code."""
+        """Yield the accesses with the given operations in their own functions, in source order."""
         return (access for access in self.each_acting(self._accesses.direct) if access.op in ops)
 
     def instantiated(self, *ops: Op) -> Iterator[Access]:
-        """Give the sites of some operations where their path is decided.
+        """Yield the accesses with the given operations in the functions that determine their paths.
 
-        A function that writes the path it is given is no site of its own where
-        its callers are known: each call of it is one.
+        An access whose path the callers determine is yielded once for each such call, not in its own
+        function.
         """
         return (access for access in self.each_acting(self._accesses.instantiated) if access.op in ops)
 
     def probe_then(self, *ops: Op, absent: bool) -> Iterator[tuple[ExistenceCheck, Access]]:
-        """Give the sites that are reached only after an existence test of their path.
+        """Yield the accesses that run only after an existence check of their path.
 
         Args:
-            ops: The operations of the sites.
-            absent: Whether the test found the path missing (else: there).
+            ops: The operations of the accesses.
+            absent: Whether the check found the path missing. If False, it found the path present.
 
         Yields:
-            The nearest such test before the site, and the site.
+            The nearest such check before the access, and the access.
         """
         for access in self.accesses(*ops):
             probe = self._nearest(access.call_site, access.path, absent=absent)
@@ -53,32 +53,35 @@ class AccessQueries(Linked):
                 yield probe, access
 
     def probe_of(self, access: Access) -> ExistenceCheck | None:
-        """Give the nearest existence test of its path that comes before a site, whatever it found."""
+        """Return the nearest existence check of its path before an access, whatever its result."""
         return self._nearest(access.call_site, access.path)
 
     def probe_of_itself(self, access: Access) -> ExistenceCheck | None:
-        """Give the test that found missing just what a site makes, which is taken for whole from then on."""
+        """Return the check that found missing exactly the path that an access creates.
+
+        After the access creates the path, other processes that run this check treat the path as complete.
+        """
         probe = self.probe_of(access)
         return probe if probe is not None and probe.found_missing and probe.path == access.path else None
 
     def probe_where_done(self, access: Access, *, absent: bool) -> ExistenceCheck | None:
-        """Give the nearest existence test of its path in the function that does it."""
+        """Return the nearest existence check of its path in the function that runs the operation itself."""
         done = access
         while done.callee_access is not None:
             done = done.callee_access
         return self._nearest(done.call_site, done.path, absent=absent)
 
     def created_after_check(self, *ops: Op) -> Iterator[tuple[ExistenceCheck, Access]]:
-        """Give the sites that make something after a test that found it missing.
+        """Yield the accesses that create a path after a check that found it missing.
 
-        Where a call leads to a site, the test may stand before the call; it is
-        given there, once.
+        If the check is before the call that leads to the access, the access is yielded at that call, unless
+        the callee has such a check too.
 
         Args:
-            ops: The operations of the sites.
+            ops: The operations of the accesses.
 
         Yields:
-            The nearest such test before the site, and the site.
+            The nearest such check before the access, and the access.
         """
         for access in self._everywhere(ops):
             probe = self._missing(access)
@@ -88,22 +91,22 @@ class AccessQueries(Linked):
                 yield probe, access
 
     def is_created_after_check(self, access: Access) -> bool:
-        """Tell whether `created_after_check` gives a site, from where it is seen or from below."""
+        """Return whether `created_after_check` yields an access, here or in a callee."""
         if self._missing(access) is not None:
             return True
         return access.callee_access is not None and self.is_created_after_check(access.callee_access)
 
     def comes_in_order(self, access: Access) -> bool:
-        """Tell whether the calls by which several processes come to a site let the first one go first."""
+        """Return whether a context in the call chain to an access lets the first process run first."""
         return any(
             self.entry_states.protection.serializing_context(call_site) is not None
             for call_site in access.call_chain
         )
 
     def is_skipped_by_followers(self, access: Access) -> bool:
-        """Tell whether the first process goes first on the way to a site, and a test finds something missing.
+        """Return whether the first process runs an access first, after a check that found a path missing.
 
-        What the first one made may be what the test asks for, though its name does not show it.
+        The check can be for what the first process created, even if the path of the check does not show it.
         """
         ordered = access.is_serialized or self.comes_in_order(access)
         before = (
@@ -114,7 +117,10 @@ class AccessQueries(Linked):
         return ordered and any(probe.found_missing for probe in before)
 
     def is_given_up_after(self, access: Access) -> bool:
-        """Tell whether a handler does it and then raises: who fails in it is lost anyway."""
+        """Return whether an access is in an exception handler that then raises.
+
+        If the access fails there, the function would have failed anyway.
+        """
         flow, conditions = self.flows.flow(access.call_site.function), access.call_site.state.conditions
         caught = any(literal.attempt is not None and literal.truth for literal in conditions)
         if flow is None or not caught:
@@ -125,12 +131,18 @@ class AccessQueries(Linked):
         )
 
     def stands_among_processes(self, access: Access) -> bool:
-        """Tell whether several processes may run a site, and its file shows that there are several."""
+        """Return whether multiple processes may run an access.
+
+        Its file must also contain evidence of multiple processes, such as a rank check.
+        """
         shown = self._accesses.evidence.is_shown_in_file
         return access.evidence is not Evidence.NONE and shown(access.call_site.function)
 
     def created_beside(self, probe: ExistenceCheck, access: Access) -> Iterator[Access]:
-        """Give what is made after the same test as a site, in the same folder, with no test of its own."""
+        """Yield the accesses after the same check as an access that create a path in the same directory.
+
+        Accesses with an existence check of their own are skipped.
+        """
         for other in self._accesses.all_accesses(access.call_site.function):
             if (
                 other.call_site is not access.call_site
@@ -142,14 +154,14 @@ class AccessQueries(Linked):
                 yield other
 
     def pairs(self, first: Container[Op], then: Container[Op]) -> Iterator[tuple[Access, Access]]:
-        """Give two acts on one path, or the second within it, one after the other in the same function.
+        """Yield two accesses of one function in source order, where the second path is, or is in, the first.
 
         Args:
-            first: The operations of the first.
-            then: The operations of the second.
+            first: The operations of the first access.
+            then: The operations of the second access.
 
         Yields:
-            The two sites; each second one with the nearest that comes before it.
+            The two accesses. Each second access comes with the nearest first access before it.
         """
         for found in self.each_acting(lambda function: (self._accesses.all_accesses(function),)):
             for index, access in enumerate(found):
@@ -160,14 +172,14 @@ class AccessQueries(Linked):
                         yield other, access
 
     def shown_by(self, before: Access | None, access: Access) -> Access:
-        """Give a site as evident where one process alone, of several, makes what it then deals with.
+        """Return an access with evidence `EVIDENT` if an earlier access to its path runs on one rank only.
 
         Args:
-            before: What is done to its path before, in the same function.
-            access: The site.
+            before: The earlier access to the path, in the same function.
+            access: The access.
 
         Returns:
-            The site; its trace leads to the call that lets one process alone make it.
+            The access. Its trace ends at the call that runs on one rank only.
         """
         if before is None or before.runs is not Runs.ONE or access.evidence is Evidence.EVIDENT:
             return access
@@ -176,7 +188,7 @@ class AccessQueries(Linked):
         return replace(access, shown=ConcurrencyTrace(Evidence.EVIDENT, (), sign))
 
     def shown_by_one(self, access: Access) -> Access:
-        """Give a site as evident where one of several processes evidently comes to it, alone or not."""
+        """Return an access with evidence `EVIDENT` if there is such evidence for one of many processes."""
         if access.evidence is Evidence.EVIDENT:
             return access
         trace = self._accesses.evidence.trace(access.call_site, by_one=True)
@@ -185,13 +197,13 @@ class AccessQueries(Linked):
         return replace(access, shown=ConcurrencyTrace(Evidence.EVIDENT, (), trace.marker))
 
     def resets(self) -> Iterator[tuple[Access, Access]]:
-        """Give the deletes of what the same function then makes a directory again, and what makes it."""
+        """Yield the deletes of a path that the same function recreates as a directory, and the recreation."""
         for gone, made in self.pairs({"delete"}, {"mkdir", "copy"}):
             if made.op == "mkdir" or made.operation.tree:
                 yield gone, made
 
     def _everywhere(self, ops: Container[Op]) -> Iterator[Access]:
-        """Give the sites of some operations where they stand, and at the calls that lead to open ones."""
+        """Yield the accesses with the given operations, and also the calls that pass them a path."""
         return (access for access in self.each_acting(self._accesses.all_accesses) if access.op in ops)
 
     def _nearest(
@@ -205,7 +217,7 @@ class AccessQueries(Linked):
         return next((probe for probe in probes if related(probe.path, path)), None)
 
     def _missing(self, access: Access) -> ExistenceCheck | None:
-        """Give the nearest test before a site that found missing what it makes."""
+        """Return the nearest check before an access that found missing what the access creates."""
         probes = tuple(self._accesses.tests.before(access.call_site))
         if any(
             not probe.found_missing and probe.asks_presence and probe.path == access.path for probe in probes
@@ -217,29 +229,29 @@ class AccessQueries(Linked):
         return None
 
     def cached(self, *ops: Op) -> Iterator[tuple[ExistenceCheck | None, Access]]:
-        """Give the sites that make what is read later, and the tests that found it missing.
+        """Yield the accesses that create a file for later reads, and the checks that found it missing.
 
         Args:
-            ops: The operations of the sites.
+            ops: The operations of the accesses.
 
         Yields:
-            The nearest such test, made here or by a helper, and the site: where the test
-            stands, else where its path is decided.
+            The nearest such check, here or in a helper, or None; and the access, in the function that
+            determines its path.
         """
         for access in self.instantiated(*ops):
             yield self._accesses.tests.wanting(access), access
 
     def _at_origin(self, access: Access) -> Access:
-        """Give a site as it stands where it is done, before its path is decided."""
+        """Return an access as its own function sees it, without the arguments of callers in its path."""
         own = self.entry_states.paths.normalize(access.operation.path, access.leaf_call.state.scope)
         return replace(access, call_site=access.leaf_call, path=own)
 
     def cache_test_of(self, access: Access) -> ExistenceCheck | None:
-        """Give the nearest test before a site that makes what it found missing, also by a helper."""
+        """Return the nearest check before an access, here or in a helper, that found its path missing."""
         return self._accesses.tests.wanting(access)
 
     def moved_after(self, access: Access) -> Iterator[Access]:
-        """Give the moves of what a site has made in its function, as they look from where it arrives."""
+        """Yield the renames, in the same function, of what an access creates, at their new paths."""
         for rename in self._accesses.direct(access.call_site.function):
             if rename.op != "rename" or rename.path is None or access.path is None:
                 continue
@@ -248,7 +260,11 @@ class AccessQueries(Linked):
                 yield arrival
 
     def file_deleted_for(self, access: Access) -> Access | None:
-        """Give the delete of a file in whose place a site puts something; it fails where a directory is."""
+        """Return the delete of a file whose path an access then reuses, or None.
+
+        The delete fails if the path is a directory. A delete that tolerates `FileNotFoundError` does not
+        count.
+        """
         for other in self._accesses.direct(access.call_site.function):
             plain = other.op == "delete" and not other.operation.tree and other.path is not None
             if plain and other.path == access.path and access.comes_after(other):
@@ -256,7 +272,10 @@ class AccessQueries(Linked):
         return None
 
     def is_staged(self, access: Access) -> bool:
-        """Tell whether what a site makes, or its folder, is renamed in its function, or where it is done."""
+        """Return whether what an access creates, or its parent directory, is renamed.
+
+        The rename can be in the function of the access, or in the callee that runs the operation.
+        """
         return any(
             rename.op == "rename"
             and rename.path is not None
@@ -268,7 +287,10 @@ class AccessQueries(Linked):
 
 
 def _asks_for(probe: ExistenceCheck, access: Access) -> bool:
-    """Tell whether a test asks for what a site makes, or for the folder it lies in, and not what that is."""
+    """Return whether a check asks for the existence of what an access creates, or of its parent directory.
+
+    A check of the file type does not count.
+    """
     if probe.path == access.path:
         return not probe.asks_kind or access.operation.tree or access.op == "link"
     below = access.path is not None and access.path.is_within(probe.path)
@@ -276,14 +298,14 @@ def _asks_for(probe: ExistenceCheck, access: Access) -> bool:
 
 
 def _are_siblings(one: AbstractPath, other: AbstractPath | None) -> bool:
-    """Tell whether two paths lie in one folder, which is more than the current one."""
+    """Return whether two paths are in the same directory, other than the current directory."""
     if other is None or one == other or len(one.components) == 1:
         return False
     return one.components[:-1] == other.components[:-1]
 
 
 def are_one_after_another(first: Access, then: Access) -> bool:
-    """Tell whether two acts are of one path, or the second within it, and one process may do both."""
+    """Return whether one process can run both accesses, and the second path is, or is in, the first."""
     if first.path is None or then.path is None or first.call_site is then.call_site:
         return False
     same = then.path.is_within(first.path)

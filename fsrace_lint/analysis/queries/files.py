@@ -1,4 +1,4 @@
-"""Queries for what becomes of a file, and for what its name tells."""
+"""Queries for the life cycle of files, and for the purpose of a file name."""
 
 from __future__ import annotations
 
@@ -21,10 +21,14 @@ if TYPE_CHECKING:
 
 
 class FileQueries(AccessQueries):
-    """What becomes of a file, and what its name tells."""
+    """Queries for files: races, renames, deletes, and names."""
 
     def is_raced(self, access: Access) -> bool:
-        """Tell whether several processes do it at once to one path, and none is turned away."""
+        """Return whether multiple processes run an access to one path concurrently.
+
+        Exclusive and tolerant operations do not count, nor do accesses that later processes skip because the
+        first process runs first.
+        """
         harmless = access.operation.exclusive or access.operation.tolerant
         tested = access.is_serialized and (
             self.probe_of(access) is not None or self.is_skipped_by_followers(access)
@@ -32,12 +36,12 @@ class FileQueries(AccessQueries):
         return access.is_contended and not harmless and not tested
 
     def is_surely_raced(self, access: Access) -> bool:
-        """Tell whether it is evident that several processes do it at once to one path."""
+        """Return whether there is evidence `EVIDENT` that multiple processes run an access concurrently."""
         sure = access.certain and not access.is_one_of_group
         return sure and access.evidence is Evidence.EVIDENT and self.is_raced(access)
 
     def is_opened_at_once(self, access: Access) -> bool:
-        """Tell whether what a call gives is the path that another opens, and nothing else sees it."""
+        """Return whether the result of a call is passed directly to `open()`."""
         call = access.call_site.call
         return any(
             other.call.arguments[:1] == (call,) and self._opens(other)
@@ -51,19 +55,20 @@ class FileQueries(AccessQueries):
         }
 
     def name_of(self, access: Access) -> FileName:
-        """Tell what the path of a site is for, as far as its name tells."""
+        """Return what the file name of an access says about its purpose."""
         return self._file_names.of(access)
 
     def origins(self, access: Access) -> Origins:
-        """Tell by what the path of a site differs from process to process, also of one not followed."""
+        """Return why the path of an access differs between ranks, even if the path is not resolved."""
         if access.path is not None:
             return access.path.rank_dependence
         return self.entry_states.rank_dependence.origins(access.operation.path, access.leaf_call.state.scope)
 
     def is_own(self, access: Access) -> bool:
-        """Tell whether the path of a site is new each time.
+        """Return whether the path of an access is new each time.
 
-        One that holds a rank is not, nor one in the folder of a run, whose name the time or chance made.
+        It is not if the file name depends at most on the rank, and the directory at most on the rank, the
+        clock, or a random number.
         """
         if access.path is None or not access.path.rank_dependent:
             return access.reach is Reach.PRIVATE or not self.origins(access) <= RANK_ALONE
@@ -73,10 +78,13 @@ class FileQueries(AccessQueries):
         )
 
     def written_in_place(self) -> Iterator[Access]:
-        """Give what is written in place, where its path is decided, or, under a lock, where it stands.
+        """Yield the accesses that write a file in place.
 
-        Where callers decide the folder, and a function the file in it, that is given there; and where a
-        function finds missing what its callers name, that is given behind this test.
+        Each access is yielded once:
+
+        * in the function that determines its path;
+        * in its own function, if a lock is held or if the callers determine only the directory;
+        * after the check that found the path missing, if the callers determine the path.
         """
         seen = (access for access in self.instantiated("write", "copy") if not access.locked)
         decided = (s for s in seen if not (self._is_named(s.leaf_access) or self._is_tested_below(s)))
@@ -90,12 +98,12 @@ class FileQueries(AccessQueries):
         yield from filter(self.is_in_place, dict.fromkeys((*decided, *standing, *tested)))
 
     def _is_tested_below(self, access: Access) -> bool:
-        """Tell whether a function that a call leads to finds missing what a site makes."""
+        """Return whether a callee finds the path of an access missing before it creates the path."""
         below = access.callee_access
         return below is not None and (self.probe_of_itself(below) is not None or self._is_tested_below(below))
 
     def _is_named(self, access: Access) -> bool:
-        """Tell whether callers decide the folder of a site, and it the file in it."""
+        """Return whether the callers determine only the directory, and the access the file name."""
         return (
             access.path is not None
             and access.path.names_its_last_part
@@ -103,14 +111,14 @@ class FileQueries(AccessQueries):
         )
 
     def is_in_place(self, access: Access) -> bool:
-        """Tell whether a file is emptied and filled under the name by which it is read."""
+        """Return whether an access truncates and writes a file under the name that readers use."""
         is_new = self.is_own(access) or access.claimed_by is not None
         if access.operation.spares_what_was_there or is_new:
             return False
         return not self.name_of(access).is_temporary and self.renamed_later(access) is None
 
     def renamed_later(self, access: Access) -> Access | None:
-        """Give the rename, later in the same function, of what a site makes, or of a folder around it."""
+        """Return the later rename, in the same function, of what an access creates or its parent."""
         function = access.call_site.function
         later = (other for other in self._renames(function) if other.comes_after(access))
         return next((other for other in later if _lies_in(access, other)), None)
@@ -120,7 +128,7 @@ class FileQueries(AccessQueries):
         return tuple(other for other in self._accesses.all_accesses(function) if other.op == "rename")
 
     def made_before(self, moved: Access) -> bool:
-        """Tell whether what a rename moves was made there by several processes, which is what is at fault."""
+        """Return whether multiple processes race on creating the file that a rename then moves."""
         seen = self._accesses.all_accesses(moved.call_site.function) if moved.op == "rename" else ()
         made = (access for access in seen if access.op in {"write", "copy", "download"})
         return any(
@@ -128,7 +136,7 @@ class FileQueries(AccessQueries):
         )
 
     def deleted_later(self, access: Access) -> Access | None:
-        """Give the delete, later in the same function, of what a site makes."""
+        """Return the later delete, in the same function, of what an access creates."""
         later = (
             other
             for other in self._accesses.direct(access.call_site.function)
@@ -137,14 +145,14 @@ class FileQueries(AccessQueries):
         return next((delete for delete in later if delete.path == access.path), None)
 
     def made_anew(self) -> Iterator[tuple[Access, Access]]:
-        """Give what takes a file away, and the link or rename, later in that function, that makes it anew."""
+        """Yield the removals of a file, and the later link or rename that recreates it in that function."""
         for made in self.accesses("link", "rename"):
             gone = None if made.locked or self.is_own(made) else self._taken_away_before(made)
             if gone is not None:
                 yield gone, made
 
     def _taken_away_before(self, access: Access) -> Access | None:
-        """Give what deletes or renames, earlier in the same function, the very file that a site makes."""
+        """Return the earlier delete or rename, in the same function, of the file that an access creates."""
         made = self.made_by(access)
         earlier = (
             other
@@ -156,7 +164,7 @@ class FileQueries(AccessQueries):
         return next((other for other in earlier if made is not None and other.path == made), None)
 
     def made_by(self, access: Access) -> AbstractPath | None:
-        """Give the path that is there when a site is done: of a rename, the new one."""
+        """Return the path that exists after an access: the new path if it is a rename."""
         if access.op != "rename":
             return access.path
         if access.operation.target is None or access.call_site is not access.leaf_call:
@@ -164,15 +172,18 @@ class FileQueries(AccessQueries):
         return self.entry_states.paths.normalize(access.operation.target, access.call_site.state.scope)
 
     def is_node_local(self, path: AbstractPath | None) -> bool:
-        """Tell whether each node has a path of its own under this name."""
+        """Return whether a path is on the local storage of each node."""
         return self.entry_states.paths.node_local.holds(path)
 
     def is_scratch(self, access: Access) -> bool:
-        """Tell whether a site makes something that is not to stay: its name says so, or it is renamed."""
+        """Return whether an access creates a temporary file, by its name or because it is renamed later."""
         return self.name_of(access).is_scratch or self.renamed_later(access) is not None
 
     def is_for_a_cache(self, access: Access) -> bool:
-        """Tell whether a site makes, under another name, what a test before it found missing."""
+        """Return whether an access creates a file under a temporary name, to be renamed.
+
+        A check before the access found the final name missing.
+        """
         rename = self.renamed_later(access)
         made = None if rename is None else self._accesses.arrival(rename)
         is_known = made is not None and made.path is not None and not made.path.has_work_item
@@ -183,12 +194,12 @@ class FileQueries(AccessQueries):
         return access.callee_access is not None and self.is_for_a_cache(access.callee_access)
 
     def agrees(self, access: Access) -> bool:
-        """Tell whether what one process has is sent to all others in the function of a site."""
+        """Return whether the function of an access broadcasts a value from one rank to all ranks."""
         return self.entry_states.rank_dependence.agrees(access.call_site.function)
 
 
 def _lies_in(access: Access, folder: Access) -> bool:
-    """Tell whether what one site is about lies in, or is, what another is about."""
+    """Return whether the path of one access is, or is in, the path of another."""
     if access.path is None or folder.path is None:
         return (
             access.operation.path == folder.operation.path

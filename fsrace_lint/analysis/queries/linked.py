@@ -1,4 +1,4 @@
-"""A linked project, and what all queries share."""
+"""The linked project, and the iteration that all queries use."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ Found = TypeVar("Found")
 
 
 class Linked:
-    """All files of a project, linked; what is asked of them is found on demand, in the files asked for."""
+    """All files of a project, linked.
+
+    Queries compute their results on demand, and only for the files to report on.
+    """
 
     def __init__(
         self,
@@ -60,17 +63,17 @@ class Linked:
         """Link the modules of a project.
 
         Args:
-            modules: The modules, as link_module makes them.
-            catalog: What library names mean.
-            targets: The relative paths of the files to report on; all where None.
-            also: Further relative paths under which modules can be imported.
-            storage: What the user says of the filesystems.
-            observer: Hears of each function before it is interpreted; what it raises ends the work.
-            targeted: Whether few of the files will be asked about; the results are the same.
-            exhaustive: Whether everything is looked at, and not what may be relevant alone; the results
-                are the same.
-            heads: The heads of the modules in the same order, if somebody has them already.
-            dependencies: Notes the inputs of what is found, if somebody asks for them.
+            modules: The modules, from `link_module`.
+            catalog: The library models.
+            targets: The relative paths of the files to report on. If None, all files.
+            also: Other relative paths under which modules can be imported.
+            storage: The filesystem settings of the user.
+            observer: Called before each function is interpreted. An exception that it raises ends the run.
+            targeted: Whether only a few files are queried. It does not change the results.
+            exhaustive: Whether to analyze all functions, not only those that can be relevant. It does not
+                change the results.
+            heads: The name index of the modules, in the same order, if already available.
+            dependencies: If set, records the inputs of each result.
         """
         self.storage = storage or Storage()
         how: dict[str, Any] = {
@@ -103,13 +106,13 @@ class Linked:
         self.targets = tuple(module for module in modules if wanted is None or module.relative in wanted)
 
     def each(self, find: Callable[[LinkedFunction], Iterable[Found]]) -> Iterator[Found]:
-        """Give what is found in the functions of the files asked for, in the order of the code."""
+        """Yield the results of `find` for each function of the files to report on, in source order."""
         for module in self.targets:
             for function in module.functions:
                 yield from find(function)
 
     def each_acting(self, find: Callable[[LinkedFunction], Iterable[Found]]) -> Iterator[Found]:
-        """Give the same where it can only be found in functions that lead to an act or a meeting."""
+        """Yield the same as `each`, but only for functions that may reach an access or a sync point."""
         for module in self.targets:
             for function in self._acting(module):
                 yield from find(function)

@@ -1,4 +1,4 @@
-"""Queries for locks between processes, and for the files they hold."""
+"""Queries for interprocess locks, and for lock files."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
 
 
 class LockQueries(AccessQueries):
-    """Which locks there are, and what goes wrong with them."""
+    """Queries for locks and their misuses."""
 
     def locks(self) -> Iterator[Lock]:
-        """Give the calls that make or take a lock between processes, in the order of the code."""
+        """Yield the calls that create or acquire an interprocess lock, in source order."""
         yield from self.each(self._locks.of)
 
     def guarded(self, lock: Lock) -> Iterator[Access]:
-        """Give the acts that the function of a lock does, or leads to, while it holds the lock."""
+        """Yield the accesses in the function of a lock, or in its callees, while the lock is held."""
         function = lock.access.call_site.function
         operations = dict.fromkeys((*self._accesses.direct(function), *self._accesses.instantiated(function)))
         return (access for access in operations if self._locks.is_held(lock, access.call_site))
 
     def locks_what_it_opens(self, access: Access) -> bool:
-        """Tell whether an act opens a file that its function, or its class, then locks."""
+        """Return whether an access opens a file that its function or class then locks."""
         locks = self._locks.of_class(access.leaf_call.function)
         return any(lock.opened is not None and lock.opened.call is access.leaf_call.call for lock in locks)
 
     def is_lock_file(self, access: Access) -> bool:
-        """Tell whether an act is done to a file that is a lock by its name, or is locked once it is open."""
+        """Return whether the file of an access is a lock by its name, or is locked after it is opened."""
         return (access.path is not None and access.path.names_a_lock) or self.locks_what_it_opens(access)
 
     def is_only_locked(self, access: Access) -> bool:
-        """Tell whether a lock is held where something is made, and was not when it was found missing."""
+        """Return whether a lock is held when a path is created, but not when a check found it missing."""
         probe, held = self.probe_of_itself(access), self.entry_states.protection.held
         if probe is None or not access.locked:
             return access.locked
@@ -46,34 +46,33 @@ class LockQueries(AccessQueries):
         return not tests or any(lock not in test for test in tests for lock in held(access.call_site))
 
     def deleted_locks(self) -> Iterator[tuple[Lock, Access]]:
-        """Give the locks whose files are deleted, and the deletes."""
+        """Yield the locks whose files are deleted, and the deletes."""
         for delete in self.accesses("delete"):
             lock = self._lock_misuses.deleted(delete)
             if lock is not None:
                 yield lock, delete
 
     def emptied_before_locked(self) -> Iterator[tuple[Lock, Access]]:
-        """Give the locks of files that are emptied when they are opened, and the opening."""
+        """Yield the locks of files that are truncated on opening, and the opening."""
         for lock in self.locks():
             opened = self._lock_misuses.emptied(lock)
             if opened is not None:
                 yield lock, opened
 
     def tested_before_locked(self) -> Iterator[tuple[Lock, ExistenceCheck, Access]]:
-        """Give the locks in front of which it is decided what is done while they are held.
+        """Yield the locks that are acquired after the check that decides what is done while they are held.
 
         Yields:
-            The lock, the existence test before it, and what is done under the lock without another test.
+            The lock, the existence check before it, and the access under the lock without another check.
         """
         for lock in self.locks():
             yield from self._lock_misuses.decided_outside(lock)
 
     def unflushed(self) -> Iterator[tuple[Access, Access]]:
-        """Give the acts that hand a file over to other processes before all of its content is in it.
+        """Yield the accesses that publish or unlock a file before it is flushed.
 
         Yields:
-            What put something into the open file, and what renames the file or releases its lock while that
-            is still in a buffer.
+            The write to the open file, and the rename of the file or the release of its lock.
         """
         for module in self.targets:
             for function in module.functions:
@@ -81,9 +80,9 @@ class LockQueries(AccessQueries):
                 yield from self._lock_misuses.renamed(function)
 
     def unfinished(self) -> Iterator[tuple[Access, Access]]:
-        """Give the saves that go on in the background, and what already names them for others to read."""
+        """Yield the saves that continue in the background, and the write of a file that points to them."""
         yield from self.each(self._lock_misuses.pointed_at)
 
     def claims(self) -> Iterator[LockFileCheck]:
-        """Give the lock files that code of the project creates after it looked for them."""
+        """Yield the lock files that the project creates after an existence check."""
         yield from self.each_acting(self._lock_files.claims)

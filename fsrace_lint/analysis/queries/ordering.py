@@ -1,4 +1,4 @@
-"""Queries for the order of processes: who waits for whom, and who does not."""
+"""Queries for the order of ranks: barriers, collectives, polling, and sleeps."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ if TYPE_CHECKING:
 
 
 class OrderingQueries(AccessQueries):
-    """Which processes wait for each other, and which should."""
+    """Queries for the order between ranks."""
 
     def divergent(self) -> Iterator[Divergence]:
-        """Give the collectives that some of the processes miss, file by file in the order of the code."""
+        """Yield the collectives that some ranks skip, in source order."""
         yield from self.each_acting(self._divergences.of)
 
     def is_synchronized_between(self, probe: ExistenceCheck, access: Access) -> bool:
-        """Tell whether processes meet after a test and before a site in one function."""
+        """Return whether a sync point lies between a check and an access in one function."""
         steps = self.sequences.of(access.call_site.function)
         return any(step.sync_point and probe.span < step.span < access.span for step in steps)
 
     def synchronizes_at(self, access: Access) -> bool:
-        """Tell whether the call that a site is seen from leads to what all processes must call."""
+        """Return whether the call at which an access is reported also reaches a sync point."""
         steps = self.sequences.of(access.call_site.function)
         return any(step.sync_point and step.call_site is access.call_site for step in steps)
 
     def collectives(self, span: Span) -> tuple[str, ...]:
-        """Give the calls within a span of the file asked for that lead to what all processes must call."""
+        """Return the calls within a span of the files to report on that reach a sync point."""
         steps = self.each_acting(self.sequences.of)
         return tuple(dict.fromkeys(s.callee for s in steps if s.sync_point and span.covers(s.span)))
 
     def is_used_before(self, access: Access) -> bool:
-        """Tell whether what a site deletes or moves is read before it, also in what its function calls."""
+        """Return whether the path of an access is read earlier in its function or its callees."""
         path = access.path
         steps = () if path is None else self.sequences.of(access.call_site.function)
         earlier = itertools.takewhile(
@@ -58,7 +58,10 @@ class OrderingQueries(AccessQueries):
         return path is not None and any(each is not None and each.is_within(path) for each in read)
 
     def is_only_way_to(self, access: Access) -> bool:
-        """Tell whether only the call that a site is seen from leads to it, and stands in the same file."""
+        """Return whether an access can be reached only through the call at which it is reported.
+
+        All calls on the way must be in the same file.
+        """
         for call_site, then in itertools.pairwise(access.inlined_chain):
             ways = [edge.call_site for edge in self.entry_states.callers(then.function)]
             if ways != [call_site] or call_site.function.module is not then.function.module:
@@ -66,23 +69,23 @@ class OrderingQueries(AccessQueries):
         return True
 
     def unordered(self) -> Iterator[UnorderedPair]:
-        """Give acts of one process and of others on one path that nothing orders."""
+        """Yield two accesses to one path, by one process and by others, without a sync point in between."""
         yield from self.each_acting(self._unordered_pairs.of)
 
     def vanishing(self) -> Iterator[VanishingFile]:
-        """Give the reads of what was there, and what code of the project takes away."""
+        """Yield the reads after an existence check or a listing, and the code that can delete the path."""
         yield from self.each_acting(self._vanishings.of)
 
     def listing_of(self, access: Access) -> DirectoryListing | None:
-        """Give the call by which a process has found a path in a folder, where others find it as well."""
+        """Return the call that listed the path of an access in a shared directory, or None."""
         listing = self._vanishings.listing(access.operation.path, access.leaf_call.state.scope)
         shared = listing is not None and listing.folder is not None and not listing.folder.rank_dependent
         return listing if shared else None
 
     def listed_then_deleted(self) -> Iterator[tuple[DirectoryListing, Access]]:
-        """Give the deletes of what a process has found in a folder, and the call that listed it.
+        """Yield the deletes of paths from a directory listing, and the listing.
 
-        Not those that were tested once more, nor those of which it is evident that all processes do them.
+        Deletes after another existence check are skipped, and deletes that all ranks certainly run.
         """
         for access in self.accesses("delete"):
             listing = self.listing_of(access)
@@ -91,19 +94,22 @@ class OrderingQueries(AccessQueries):
                 yield listing, access
 
     def per_node(self) -> Iterator[PerNodeAccess]:
-        """Give what one process of each node does where nodes may share the path, file by file."""
+        """Yield the accesses that one process of each node runs on a path that nodes may share."""
         yield from self.each_acting(self._per_node.of)
 
     def absences(self) -> Iterator[Absence]:
-        """Give what one process makes on its node and those of others use, in the order of the code."""
+        """Yield what one process creates on its node and processes of other nodes use, in source order."""
         yield from self.each_acting(self._node_visibility.of)
 
     def polls(self) -> Iterator[Poll]:
-        """Give the waits for a path by looking again and again, file by file in the order of the code."""
+        """Yield the waits that poll for a path, in source order."""
         yield from self.each(self._polling.of)
 
     def is_awaited(self, access: Access) -> bool:
-        """Tell whether processes wait for the file of a site before they make it: then they share it."""
+        """Return whether a process waits for the file of an access before it creates the file.
+
+        If so, processes share the file.
+        """
         root = access.leaf_access
         return any(
             poll.is_for_presence
@@ -113,24 +119,27 @@ class OrderingQueries(AccessQueries):
         )
 
     def sleeps(self) -> Iterator[Sleep]:
-        """Give the sleeps on which the order of processes hangs, file by file in the order of the code."""
+        """Yield the sleeps that the order of ranks depends on, in source order."""
         yield from self.each(self._sleeps.of)
 
     def tests_before_init(self, *ops: Op) -> Iterator[TestBeforeInit]:
-        """Give the sites that only the first process should reach, and all reach for want of a group."""
+        """Yield the accesses that are guarded by a rank check that is true on every rank.
+
+        The check is true because it runs before the process group is initialized.
+        """
         for access in self.accesses(*ops):
             vain = self._before_init.vain_test(access)
             if vain is not None:
                 yield vain
 
     def idioms(self, span: Span) -> tuple[tuple[str, ...], ...]:
-        """Give what a call in the file asked for could use as the file spells it, the nearest first.
+        """Return the rank checks and barriers of the file that a call could use, as the file spells them.
 
         Args:
             span: The call.
 
         Returns:
-            The tests for the first process of the job, and the barriers; none where no call stands there.
+            The checks for rank 0, and the barriers, nearest first. Empty if no call has this span.
         """
         call_sites = (
             call_site for call_site in self.each(self.flows.call_sites) if call_site.call.span == span
@@ -141,9 +150,12 @@ class OrderingQueries(AccessQueries):
         return tuple(tuple(dict.fromkeys(found)) for found in next(idioms, ((), ())))
 
     def never_entered(self) -> Iterator[Misuse]:
-        """Give the calls that make a context for several processes and drop it; `subject` is what it does."""
+        """Yield the calls that create a synchronizing context manager and do not enter it.
+
+        The `subject` of each result says what entering the context would do.
+        """
         yield from self.each(self._misused_helpers.never_entered)
 
     def eager(self) -> Iterator[Misuse]:
-        """Give the calls that hand the result of a call to what runs a function in one process."""
+        """Yield the calls that pass the result of a call to a run-once helper, instead of the function."""
         yield from self.each(self._misused_helpers.eager)

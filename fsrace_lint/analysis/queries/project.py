@@ -1,4 +1,4 @@
-"""The facade that rules ask: one project, and what its files do."""
+"""The `Project` that rules query."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from fsrace_lint.program.modules import Module
 
 JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write", "copy", "delete", "rename", "download"})
-"""The operations that rules ask for with `exposed`, and not where they stand."""
+"""The operations that rules query where callers determine the path, not in the function of the call."""
 
 
 class Project(FileQueries, LockQueries, OrderingQueries):
-    """The linked project: every query that rules may ask, by topic in the classes it is made of."""
+    """The linked project, with every query that rules can use."""
 
     def not_reported(self, reported: Container[Span]) -> Iterator[tuple[Access, Reason]]:
-        """Give the sites of the files asked for that are no findings, and why.
+        """Yield the accesses of the files to report on that are not reported, and why.
 
         Args:
-            reported: The calls at which rules found something.
+            reported: The calls that rules reported.
 
         Yields:
-            The sites, file by file in the order of the code, and what keeps them silent.
+            The accesses, file by file in source order, and the reason.
         """
         for module in self.targets:
             for function in module.functions:
@@ -47,19 +47,23 @@ class Project(FileQueries, LockQueries, OrderingQueries):
     def _reason(self, access: Access) -> Reason:
         reason = self._explanations.reason(access)
         if reason.is_weak and access.op == "write" and self.is_lock_file(access):
-            return Reason("lock", f"{access.path_source} is a lock, or is locked once it is open")
+            return Reason("lock", f"`{access.path_source}` is a lock file, or is locked once it is open")
         if reason.is_weak and access.op in JUDGED_AT_CALLS and self._accesses.is_parametric(access):
             call_site = self.entry_states.callers(access.call_site.function)[0].call_site
             place = Place(call_site.function.module.path, call_site.call.span)
-            return Reason("callers", "its path is decided where it is called, and judged there", place)
+            return Reason("callers", "callers determine the path, and are checked instead", place)
         return reason
 
     def about(self, module: Module) -> Project:
-        """Give the same project with one file to report on; what was linked is shared."""
+        """Return the same project with one file to report on. The linked data is shared."""
         narrowed = copy.copy(self)
         narrowed.targets = (module,)
         return narrowed
 
+    def source_of_difference(self, access: Access) -> Place | None:
+        """Return the place of the call whose result makes the path of an access differ between ranks."""
+        return self._explanations.source(access)
+
     def statistics(self) -> dict[str, int]:
-        """Count what was linked and what could not be resolved."""
+        """Return the number of linked and of unresolved items."""
         return self.flows.counts()

@@ -1,1 +1,1 @@
-"""Rank sources and rank tests: which processes of a job take a branch."""
+"""Rank sources and rank checks: which processes of a job take a branch."""

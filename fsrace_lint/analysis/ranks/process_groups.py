@@ -1,4 +1,4 @@
-"""Process groups: whether a call names one that is not the group of all processes."""
+"""Whether a call names a process group other than the group of all processes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def names_group(call: m.Call, scope: Environment) -> bool:
-    """Whether a call is about the processes of a group that one of its arguments names.
+    """Return whether an argument of a call names a process group.
 
     Args:
-        call: The call, as `get_rank(group)` or `all_reduce(tensor, group=group)`.
-        scope: The names as they stand where it is evaluated.
+        call: The call, such as `get_rank(group)` or `all_reduce(tensor, group=group)`.
+        scope: The environment in which it is evaluated.
 
     Returns:
-        False where the group is that of all processes, None, or a parameter whose default is None.
+        Whether it does. False for the group of all processes, None, or a parameter whose default is None.
     """
     given = [(dotted(value) or last_name(value), value) for value in call.arguments]
     given += [(keyword.name or "", keyword.value) for keyword in call.keywords]

@@ -1,4 +1,4 @@
-"""Which expressions are the number of this process, and what is behind names."""
+"""Expressions that are a rank, and the values of names."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _NAMESPACES: Final = frozenset({"argparse.Namespace", "types.SimpleNamespace"})
 
 
 class RankSources:
-    """Reads ranks in the scopes of a project, by the code of each function alone."""
+    """Finds ranks in the environments of a project, by the code of each function alone."""
 
     def __init__(self, resolver: Resolver, cycles: CycleDetector | CombinedCycles) -> None:
-        """Prepare for a project.
+        """Initialize for a project.
 
         Args:
-            resolver: Resolves its names.
-            cycles: Tells whether what was found is final.
+            resolver: Resolves the names.
+            cycles: Detects whether a result is final.
         """
         self.resolver = resolver
         self.interpretation = resolver.interpretation
@@ -54,15 +54,16 @@ class RankSources:
         self.dependencies = resolver.dependencies
 
     def rank_scope(self, expr: m.Expr, scope: Environment, depth: int = 0) -> str | None:
-        """Tell whether an expression is the number of this process.
+        """Return the scope of a rank.
 
         Args:
             expr: The expression.
-            scope: The names as they stand where it is evaluated.
-            depth: How many aliases were followed to get here.
+            scope: The environment in which it is evaluated.
+            depth: The number of steps so far.
 
         Returns:
-            `global`, `local`, `group` or `filesystem`; None where it is no rank.
+            A scope of the library models, such as `global`, `local`, `group`, or `filesystem`; or None if the
+            expression is not a rank.
         """
         if self.budget.exhausted(depth):
             return None
@@ -96,11 +97,11 @@ class RankSources:
                 return None
 
     def rank_of_parameter(self, _argument: Argument) -> str | None:
-        """Return the scope of the rank that every caller passes for a parameter; the code does not say it."""
+        """Return the scope of the rank that callers pass. Subclasses override this; here it is unknown."""
         return None
 
     def environment_variable(self, expr: m.Expr, scope: Environment) -> str | None:
-        """Name the environment variable whose text an expression is; None for anything else."""
+        """Return the name of the environment variable that an expression reads, or None."""
         name: m.Expr | None = None
         if isinstance(expr, m.Subscript) and self.resolver.qualify(expr.value, scope) == "os.environ":
             name = expr.index
@@ -110,7 +111,7 @@ class RankSources:
         return name.value if isinstance(name, m.Constant) and isinstance(name.value, str) else None
 
     def known(self, expr: m.Expr, scope: Environment) -> Binding | None:
-        """Give the binding behind a name or an attribute, where there is one."""
+        """Return the binding of a name or an attribute, or None."""
         if isinstance(expr, m.Name):
             return self.resolver.binding(expr.id, scope) or self._imported(expr, scope)
         if isinstance(expr, m.Attribute):
@@ -131,7 +132,7 @@ class RankSources:
         return self._attribute_of(class_, expr.name)
 
     def _kept_in(self, made: Binding | None, name: str) -> Binding | None:
-        """Give what an attribute of `Namespace(world_size=1)` was made with."""
+        """Return the value of an attribute of `Namespace(world_size=1)`, or None."""
         match made:
             case Expression(expr=m.Call() as call, scope=scope):
                 if self.resolver.qualify(call.function, scope) not in _NAMESPACES:
@@ -152,7 +153,7 @@ class RankSources:
         return values[0] if len(values) == 1 else self.resolver.either(tuple(values))
 
     def environment(self, name: m.Expr, means: str) -> str | None:
-        """Give the scope of an environment variable of that name that means a rank, or a size."""
+        """Return the scope of an environment variable that is a rank or a world size, or None."""
         if not (isinstance(name, m.Constant) and isinstance(name.value, str)):
             return None
         entry = self.catalog.exact("environment", name.value)
@@ -191,7 +192,7 @@ class RankSources:
         return variable.scope if variable is not None and variable.means == "rank" else None
 
     def _is_no_rank(self, binding: Binding, depth: int) -> bool:
-        """Tell whether a variable holds a constant, one number of many in a loop, or what a text says."""
+        """Return whether a binding is a constant, a loop element, or a number parsed from text."""
         if self.budget.exhausted(depth):
             return False
         match binding:
@@ -207,12 +208,12 @@ class RankSources:
                 return False
 
     def _are_no_ranks(self, options: tuple[Binding, ...], depth: int) -> bool:
-        """Tell whether none of several bindings is a rank; None stands for what comes later."""
+        """Return whether no binding is a rank. None is a placeholder for a later value, and is ignored."""
         known = [each for each in options if not is_none(each)]
         return bool(known) and all(self._is_no_rank(each, depth) for each in known)
 
     def _is_read_from_text(self, expr: m.Expr, scope: Environment, depth: int) -> bool:
-        """Tell whether a number is a part of a text, as of the name of a file."""
+        """Return whether a number is parsed from text, such as a file name."""
         match expr:
             case m.Call(function=m.Name(id=name), arguments=[value]) if name in TRANSPARENT:
                 return self._is_read_from_text(value, scope, depth)
@@ -245,9 +246,9 @@ class RankSources:
                 return None
 
     def parts(self, binding: UnpackedPart) -> Iterator[tuple[m.Expr, Environment]]:
-        """Give what a function of the project returns at one place of a tuple, whichever way it is left.
+        """Yield one item of the tuples that a function of the project returns.
 
-        Nothing where it is not always a tuple that is written out there.
+        Nothing is yielded unless all results are tuple displays.
         """
         call, scope = binding.source.expr, binding.source.scope
         callee = self.resolver.callee(call, scope) if isinstance(call, m.Call) else None
@@ -258,7 +259,7 @@ class RankSources:
 
 
 def as_attribute(expr: m.Expr) -> m.Expr:
-    """Read `getattr(value, "name", …)` as `value.name`, and anything else as it is."""
+    """Return `value.name` for `getattr(value, "name", …)`, and other expressions unchanged."""
     match expr:
         case m.Call(function=m.Name(id="getattr"), arguments=(value, m.Constant(value=str(name)), *_)):
             return m.Attribute(value, name)

@@ -1,4 +1,4 @@
-"""Which processes can see a test come out true, or false."""
+"""Rank checks: the processes for which a condition can be true or false."""
 
 from __future__ import annotations
 
@@ -48,26 +48,27 @@ _MIRRORED: Final = {
 
 
 class RankTests(RankSources):
-    """Reads rank tests in the scopes of a project, by the code of each function alone."""
+    """Interprets rank checks in the environments of a project, by the code of each function alone."""
 
     def partition_of_parameter(self, _argument: Argument) -> RankPartition:
-        """Return who can be passed something true for a parameter, and who something false; anybody."""
+        """Return the partition of a parameter. Subclasses override this; here it is unknown."""
         return UNPARTITIONED
 
     def partition_of_attribute(self, _argument: Argument, _name: str) -> RankPartition:
-        """Return the same of an attribute that callers have set on what they pass; anybody."""
+        """Return the partition of an attribute that callers set. Subclasses override this."""
         return UNPARTITIONED
 
     def partition(self, test: m.Expr, scope: Environment, depth: int = 0) -> RankPartition:
-        """Tell which processes can see a test true, and which false.
+        """Return how a condition divides the processes of a job.
 
         Args:
-            test: The test.
-            scope: The names as they stand where it is evaluated.
-            depth: How many aliases were followed to get here.
+            test: The condition.
+            scope: The environment in which it is evaluated.
+            depth: The number of steps so far.
 
         Returns:
-            Two sets. A test that says nothing about ranks gives everybody twice.
+            The processes for which it can be true, and those for which it can be false. Both are all
+            processes if the condition does not depend on the rank.
         """
         if self.budget.exhausted(depth):
             return UNPARTITIONED
@@ -100,7 +101,7 @@ class RankTests(RankSources):
                 return UNPARTITIONED
 
     def _truth(self, test: m.Expr, scope: Environment, depth: int) -> RankPartition:
-        """The truth of a name, an attribute, an item or a call."""
+        """Return the partition of a name, an attribute, an item, or a call."""
         if not isinstance(test, m.Call) and (known := self.known(test, scope)) is not None:
             found = self._bound_split(known, depth + 1)
             if found != UNPARTITIONED or _is_understood(known):
@@ -128,14 +129,14 @@ class RankTests(RankSources):
         return self._kept(test, scope) if found == UNPARTITIONED else found
 
     def _kept(self, test: m.Expr, scope: Environment) -> RankPartition:
-        """The truth of an attribute that callers have set on what they pass."""
+        """Return the partition of an attribute that callers set on an argument."""
         if not isinstance(test, m.Attribute) or not isinstance(test.value, m.Name):
             return UNPARTITIONED
         bound = self.resolver.binding(test.value.id, scope)
         return self.partition_of_attribute(bound, test.name) if isinstance(bound, Argument) else UNPARTITIONED
 
     def _decided(self, test: m.Expr, function: LinkedFunction, depth: int) -> RankPartition | None:
-        """Read what a function returns where a constant that this call passes picks one of its results."""
+        """Return the partition of a result that the constant arguments of a call select, or None."""
         if not isinstance(test, m.Call) or not function.parameters:
             return None
         ways = feasible_exits(test, function, self.interpretation.exit_points(function))
@@ -150,7 +151,7 @@ class RankTests(RankSources):
         )
 
     def _heuristic(self, target: m.Expr, key: str) -> RankPartition:
-        """What the usual name of a guard or of a setup test promises, or the key of a setting."""
+        """Return the partition that the name of a variable, or the key of a setting, suggests."""
         variable = self.catalog.find("variable", last_name(target))
         if variable is not None and variable.means == "guard":
             return is_first(variable.scope)
@@ -178,7 +179,10 @@ class RankTests(RankSources):
                 return UNPARTITIONED
 
     def _split_of_choice(self, test: Expression, depth: int) -> RankPartition:
-        """Tell which processes take which value; without the package by which they meet, there is one."""
+        """Return the partition of the condition that chooses a value.
+
+        A check whether a distributed package is installed counts as a check for multiple processes.
+        """
         expr = test.expr
         asked = expr.left if isinstance(expr, m.Compare) and expr.rights == (m.Constant(None),) else None
         if (
@@ -190,7 +194,7 @@ class RankTests(RankSources):
         return self.partition(expr, test.scope, depth)
 
     def _asks_for_launcher(self, call: m.Call, scope: Environment) -> bool:
-        """Tell whether a call looks for a package that starts processes, or numbers them."""
+        """Return whether a call looks for a package that launches processes or provides ranks."""
         if self.resolver.qualify(call.function, scope) != "importlib.util.find_spec":
             return False
         launchers = {
@@ -221,7 +225,7 @@ class RankTests(RankSources):
         return UNPARTITIONED
 
     def _is_shifted_rank(self, expr: m.Expr, scope: Environment, depth: int) -> bool:
-        """Tell whether an expression is a rank plus a number, as in `rank + 1 == world_size`."""
+        """Return whether an expression is a rank plus a number, as in `rank + 1 == world_size`."""
         if not isinstance(expr, m.Binary) or not isinstance(expr.right, m.Constant):
             return False
         return self.rank_scope(expr.left, scope, depth + 1) in {"global", "filesystem"}
@@ -269,9 +273,9 @@ class RankTests(RankSources):
 
 
 def _is_understood(binding: Binding) -> bool:
-    """Tell whether a value is a test that was read to the end, so that its name promises nothing more.
+    """Return whether a value is a condition that is fully interpreted, so that its name adds nothing.
 
-    Whether something is None may well say whether there are several processes.
+    A comparison with None is not, because it often checks for multiple processes.
     """
     expr = binding.expr if isinstance(binding, Expression) else None
     if isinstance(expr, m.Compare):
@@ -280,7 +284,7 @@ def _is_understood(binding: Binding) -> bool:
 
 
 def setting_of(test: m.Expr) -> str:
-    """Name the setting that is asked for by a text, as in `config["x"]` and `config.is_true("x")`."""
+    """Return the key of a setting that is read, as in `config["x"]` and `config.is_true("x")`."""
     match test:
         case m.Subscript(index=m.Constant(value=str(key))):
             return key
@@ -291,7 +295,7 @@ def setting_of(test: m.Expr) -> str:
 
 
 def _is_meant(guard: Guard, test: m.Expr, target: m.Expr, name: str | None) -> bool:
-    """Tell whether a test that is named like a guard is that one."""
+    """Return whether a condition that is named like a rank check is that rank check."""
     if guard.is_property and isinstance(test, m.Call):
         return False
     owner = last_name(target.value) if isinstance(target, m.Attribute) else ""
@@ -299,7 +303,7 @@ def _is_meant(guard: Guard, test: m.Expr, target: m.Expr, name: str | None) -> b
 
 
 def _informative(options: tuple[Binding, ...]) -> list[Binding]:
-    """Leave out constants that stand beside a real test: defaults for when there is one process."""
+    """Return the bindings without constants, which are defaults for a single process, if others remain."""
     rest = [o for o in options if not (isinstance(o, Expression) and isinstance(o.expr, m.Constant))]
     return rest or list(options)
 

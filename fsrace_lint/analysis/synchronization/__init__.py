@@ -1,1 +1,1 @@
-"""Barriers, collectives and waiting: which accesses are ordered, and where ranks diverge."""
+"""Barriers, collectives, and waits: which accesses are ordered, and where ranks diverge."""

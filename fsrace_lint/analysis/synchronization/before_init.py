@@ -1,4 +1,4 @@
-"""What happens before the process group exists, when every process takes itself for the first."""
+"""Rank checks before the process group is initialized, which are true on every rank."""
 
 from __future__ import annotations
 
@@ -43,21 +43,20 @@ _COMPARING: Final[dict[str, Callable[[Any, Any], object]]] = {
 
 
 class BeforeInit:
-    """Finds what is guarded by tests that every process passes, because there is no group yet."""
+    """Finds accesses after rank checks that are true on every rank before the process group exists."""
 
     def __init__(self, entry_states: EntryStates) -> None:
-        """Prepare for a project; nothing is looked at yet."""
+        """Initialize for a project."""
         self.entry_states = entry_states
         self.flows = entry_states.flows
         self.catalog = entry_states.catalog
         self._exists = False
 
     def vain_test(self, access: Access) -> TestBeforeInit | None:
-        """Find the test that is meant to keep all processes but one from a site, and keeps none.
+        """Return the rank check before an access that every rank passes.
 
         Returns:
-            The test; None where it works, or another does, or it is not sure that there is
-            no group yet.
+            The check. None if it works, if another check works, or if the process group may already exist.
         """
         call_site = access.call_site
         conditions = call_site.state.conditions
@@ -71,23 +70,26 @@ class BeforeInit:
         return TestBeforeInit(access, spell(test.test), test.truth, creator, place_of(created))
 
     def is_vain(self, test: m.Expr, call_site: CallSite) -> bool:
-        """Tell whether all processes would pass a test at a call, for they have no group there yet."""
+        """Return whether all ranks would pass a check at a call, before the process group exists."""
         found = self._value(test, call_site.state.scope, 0)
         return found is not _UNKNOWN and bool(found) and self.is_too_early(call_site)
 
     def is_too_early(self, call_site: CallSite) -> bool:
-        """Tell whether the process group is there only after a call."""
+        """Return whether the process group is initialized only after a call."""
         return not self.may_exist(call_site) and self._created_after(call_site, 0) is not None
 
     def _is_passed_by_all(self, literal: PathCondition) -> bool:
-        """Tell whether a test picks processes, and picks all while there is no group."""
+        """Return whether a condition is a rank check that is true on every rank without a process group."""
         if runs(self.entry_states.deciding(literal)) not in {Runs.ONE, Runs.PER_NODE}:
             return False
         found = self._value(literal.test, literal.scope, 0)
         return found is not _UNKNOWN and bool(found) == literal.truth
 
     def _reached_without(self, call_site: CallSite, vain: list[PathCondition]) -> int:
-        """Tell who comes to a call if some tests keep nobody away; nobody where more than tests decides."""
+        """Return the ranks that reach a call if some of its checks are true on every rank.
+
+        The result is 0 if something other than conditions also selects ranks.
+        """
         every, others = TOP, TOP
         for literal in call_site.state.conditions:
             decided = self.entry_states.deciding(literal)
@@ -98,7 +100,10 @@ class BeforeInit:
         return others & alone if every == self.entry_states.processes(call_site) else 0
 
     def _created_after(self, call_site: CallSite, depth: int) -> CallSite | None:
-        """Find the call after another, in its function or in all its callers, that creates the group."""
+        """Return a later call that initializes the process group, or None.
+
+        It is in the same function, or in all callers.
+        """
         call_sites = self.flows.call_sites(call_site.function)
         for later in call_sites[call_sites.index(call_site) + 1 :]:
             if self._creates(later, 0) and not mutually_exclusive(
@@ -112,7 +117,7 @@ class BeforeInit:
         return created[0] if all(call is not None for call in created) else None
 
     def may_exist(self, call_site: CallSite, depth: int = 0) -> bool:
-        """Tell whether a call before another, in its function or in a caller, may have created the group."""
+        """Return whether an earlier call, here or in a caller, may have initialized the process group."""
         call_sites = self.flows.call_sites(call_site.function)
         if any(self._may_create(earlier, 0) for earlier in call_sites[: call_sites.index(call_site)]):
             return True
@@ -132,7 +137,7 @@ class BeforeInit:
         return any(self._may_create(call_site, depth) for call_site in call_sites)
 
     def _creates(self, call_site: CallSite, depth: int) -> bool:
-        """Tell whether a call creates the process group, and not only if there is none."""
+        """Return whether a call initializes the process group, without a check for an existing group."""
         entity = self.flows.resolver.symbol(call_site.call.function, call_site.state.scope)
         launch = self.catalog.find("launch", self.flows.resolver.type_name(entity))
         if launch is not None:
@@ -148,15 +153,15 @@ class BeforeInit:
         return any(self._creates(call_site, depth) for call_site in call_sites)
 
     def _asks_for_the_group(self, literal: PathCondition) -> bool:
-        """Tell whether a test comes out otherwise once there is a group."""
+        """Return whether the result of a condition changes once the process group exists."""
         without = self._value(literal.test, literal.scope, 0)
         self._exists = True
         there = self._value(literal.test, literal.scope, 0)
         self._exists = False
         return without is not _UNKNOWN and without != there
 
-    def _value(self, expr: m.Expr, scope: Environment, depth: int) -> object:  # one case a kind
-        """Give the value of an expression while there is no process group, as far as that decides it."""
+    def _value(self, expr: m.Expr, scope: Environment, depth: int) -> object:  # one case per kind
+        """Return the value of an expression before the process group exists, or `_UNKNOWN`."""
         if depth > _DEEPEST:
             return _UNKNOWN
         expr = as_attribute(expr)
@@ -187,7 +192,7 @@ class BeforeInit:
                 return _UNKNOWN
 
     def _asked(self, expr: m.Name | m.Attribute | m.Call, scope: Environment, depth: int) -> object:
-        """Give what a name stands for, or what a call answers."""
+        """Return the value of a name or a call, or `_UNKNOWN`."""
         known = None if isinstance(expr, m.Call) else self.entry_states.rank_tests.known(expr, scope)
         if known is not None:
             return self._bound(known, depth + 1)
@@ -218,7 +223,7 @@ class BeforeInit:
                 return _UNKNOWN
 
     def _returned(self, function: LinkedFunction, depth: int) -> object:
-        """Give what a function returns by the way that is taken while there is no group."""
+        """Return the result of a function before the process group exists, or `_UNKNOWN`."""
         if function.facts.is_generator:
             return _UNKNOWN
         for way in self.flows.exit_points(function):
@@ -232,7 +237,7 @@ class BeforeInit:
 
 
 def _combined(joined: str, values: list[object]) -> object:
-    """Join the operands of `and` or `or`, of which one may decide alone."""
+    """Return the result of `and` or `or`. One operand can be enough to decide it."""
     decides = joined == "or"
     if any(value is not _UNKNOWN and bool(value) == decides for value in values):
         return decides

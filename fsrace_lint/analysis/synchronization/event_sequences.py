@@ -1,7 +1,7 @@
-"""What happens in a function, in order: acts on the filesystem, and where processes meet.
+"""The events of a function in order: filesystem accesses and sync points.
 
-Each function's sequence is found once. The calls of it that lead to others of
-the project are replaced by what happens there, as it looks from the call.
+The sequence of each function is computed once. Calls of other functions of the
+project are replaced by the events of the callee, as seen from the call.
 """
 
 from __future__ import annotations
@@ -45,14 +45,23 @@ _LEADING: Final = (*SYNCHRONIZING, "effect", "program", "run-once", "decorator",
 
 
 class SequenceItem(AtCall, Record, frozen=True, eq=False):
-    """One thing that happens in a function: an act, or a meeting of all processes.
+    """One event of a function: an access, or a sync point.
 
-    `call_site` is the call in the function whose sequence it belongs to, `leaf_call` the
-    one that does it. `arriving` are those that come to the call, of all that enter the
-    function, and `processes` those of them that do it; `conditions` is what was tested
-    before it, from `call_site` down to `leaf_call`. A meeting has its `sync_point`, by which
-    all must call the same; it is `certain` where nothing decides over it but whether
-    there are several processes at all. `held` are the locks that are held there.
+    Attributes:
+        call_site: The call in the function that the sequence belongs to.
+        leaf_call: The call that runs the operation.
+        arriving: The ranks that reach `call_site`, among those that enter the function.
+        processes: The ranks among them that run the operation.
+        conditions: The conditions before it, from `call_site` to `leaf_call`.
+        held: The locks that are held.
+        serialized_by: The scope whose first process runs before the other ranks, if any.
+        operation: The operation. None for a sync point.
+        path: The path of the operation.
+        sync_point: The name of the call that must match on all ranks. Empty for an access.
+        certain: Whether a sync point depends on no condition except a check for multiple processes.
+        call_chain: The calls by which multiple processes reach it.
+        marker: The evidence at the end of the call chain.
+        evidence: How certain it is that multiple processes run it.
     """
 
     call_site: CallSite
@@ -72,20 +81,20 @@ class SequenceItem(AtCall, Record, frozen=True, eq=False):
 
     @property
     def op(self) -> Op | None:
-        """What it does; None for a meeting."""
+        """The operation. None for a sync point."""
         return None if self.operation is None else self.operation.op
 
     @property
     def is_for_main(self) -> bool:
-        """Whether the main process comes here."""
+        """Whether the main process reaches the call."""
         return bool(self.arriving & MAIN)
 
 
 class EventSequences:
-    """The sequences of a project's functions, each found once."""
+    """The event sequences of the functions of a project."""
 
     def __init__(self, accesses: Accesses, differences: TaintAnalysis) -> None:
-        """Prepare for a project; nothing is followed yet."""
+        """Initialize for a project."""
         self.accesses = accesses
         self.flows = accesses.flows
         self.catalog = accesses.flows.catalog
@@ -94,11 +103,11 @@ class EventSequences:
         self.budget = DepthBudget(_DEEPEST, CycleDetector())
 
     def may_reach_sync_point(self, function: LinkedFunction) -> bool:
-        """Tell whether anything can happen in a function, or in what it calls."""
+        """Return whether a function or its callees may contain an event."""
         return function in self._leading.functions
 
     def of(self, function: LinkedFunction, depth: int = 0) -> tuple[SequenceItem, ...]:
-        """Give what happens in a function and in what it calls, in order."""
+        """Return the events of a function and its callees, in order."""
         if not self.may_reach_sync_point(function):
             return ()
         return self._found(function, depth)
@@ -118,7 +127,7 @@ class EventSequences:
 
     @query
     def _items(self, function: LinkedFunction) -> tuple[SequenceItem | tuple[CallSite, LinkedFunction], ...]:
-        """Give the steps that stand in a function, and the calls in it of others that may have some."""
+        """Return the events of a function, and its calls of functions that may contain events."""
         call_sites = self.flows.call_sites(function)
         return tuple(item for call_site in call_sites for item in self._read(call_site))
 
@@ -167,7 +176,7 @@ class EventSequences:
         )
 
     def _inlined(self, call_site: CallSite, callee: LinkedFunction, depth: int) -> Iterator[SequenceItem]:
-        """Give what happens in a function, as it looks from a call of it."""
+        """Yield the events of a callee, as seen from a call."""
         steps = self.of(callee, depth + 1)
         if not steps:
             return
@@ -192,7 +201,7 @@ class EventSequences:
             )
 
     def _is_ruled_out(self, inner: CallSite, call_site: CallSite, callee: LinkedFunction) -> bool:
-        """Tell whether a call passes a constant by which it never comes to another in the function."""
+        """Return whether the constant arguments of a call keep it from reaching an inner call."""
         if is_infeasible(call_site, callee, inner.state):
             return True
         first = self.catalog.find("first", self.name_of(inner))
@@ -203,12 +212,12 @@ class EventSequences:
         return value is not None and isinstance(value.value, int) and value.value < 0
 
     def name_of(self, call_site: CallSite) -> str:
-        """Name what is called as the catalog does."""
+        """Return the qualified name of the function that a call calls, as the library models spell it."""
         entity = self.flows.resolver.symbol(call_site.call.function, call_site.state.scope)
         return self.flows.resolver.type_name(entity) or f"*.{last_name(call_site.call.function)}"
 
     def _meeting(self, call_site: CallSite) -> tuple[str, bool]:
-        """Name what a call waits for the others in, empty where it does not; and whether it always does."""
+        """Return the name of a sync point, empty if the call is none, and whether the call always waits."""
         name, called = self.name_of(call_site), last_name(call_site.call.function)
         once, first = self.catalog.find("run-once", name), self.catalog.find("first", name)
         saver: CollectiveSaver | None = self.catalog.find("collective-saver", name)
@@ -227,7 +236,7 @@ class EventSequences:
         return called if synchronizes else "", always
 
     def access(self, step: SequenceItem) -> Access | None:
-        """Give the site of what happens in a function; None for what is no act."""
+        """Return the access of an event, or None for a sync point."""
         operation, seen = step.operation, self.accesses.access_with_path
         return (
             None
@@ -236,26 +245,26 @@ class EventSequences:
         )
 
     def is_save(self, call_site: CallSite) -> bool:
-        """Tell whether a call saves what all processes hold, each its part, under one path."""
+        """Return whether a call is a collective save, in which each rank saves its part under one path."""
         return self.catalog.find("collective-saver", self.name_of(call_site)) is not None
 
     def _is_certain(self, step: SequenceItem) -> bool:
-        """Tell whether nothing decides over a meeting but whether there are several processes."""
+        """Return whether a sync point depends on no condition except whether there are multiple processes."""
         return all(self._is_about_setup(literal) for literal in step.call_site.state.conditions)
 
     def _is_about_setup(self, literal: PathCondition) -> bool:
-        """Tell whether a test asks for several processes, or only what kind of object there is."""
+        """Return whether a condition only checks for multiple processes, or for the type of an object."""
         if isinstance(literal.test, m.Call) and last_name(literal.test.function) in _KINDS:
             return True
         return self.entry_states.rank_tests.partition(literal.test, literal.scope) != (TOP, TOP)
 
     @lazy
     def _leading(self) -> ReachingFunctions:
-        """The functions that may lead to an act or a meeting, as far as that is followed."""
+        """The functions that may reach an access or a sync point, within the depth limit."""
         return reaching_functions(self.entry_states, _LEADING, _DEEPEST + 1)
 
 
 def _gives_loaders(call: m.Call) -> bool:
-    """Tell whether all that a call is given are loaders of data, by their names: no model to divide."""
+    """Return whether all arguments of a call are data loaders, by their names."""
     given = [last_name(value).lower() for _, _, value in arguments_of(call)]
     return bool(given) and all(name.endswith("loader") for name in given)

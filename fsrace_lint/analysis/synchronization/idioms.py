@@ -1,4 +1,4 @@
-"""How a file says which process is the first, and how it waits for all."""
+"""Rank checks and barriers that a file already uses."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
 _TESTS: Final = (m.Name, m.Attribute, m.Call, m.Compare)
 _OTHERS: Final = {"!=": "==", "is not": "is", ">": "=="}
 _CONSTANT: Final = frozenset({"True", "False", "None", "int", "str", "bool", "len"})
-"""The names that mean the same everywhere."""
+"""Names with the same meaning in every file."""
 
 
 class Idioms:
-    """Finds the tests and the barriers of a file that a call could use as they stand."""
+    """Finds the rank checks and barriers of a file that can be used at a call unchanged."""
 
     def __init__(self, entry_states: EntryStates, groups: BeforeInit) -> None:
-        """Prepare for a project; nothing is looked at yet."""
+        """Initialize for a project."""
         self.entry_states = entry_states
         self.flows = entry_states.flows
         self.catalog: Catalog = entry_states.catalog
         self.groups = groups
 
     def tests(self, call_site: CallSite) -> Iterator[str]:
-        """Give the tests by which a file picks the first process, where they would do so at a call too.
+        """Yield the checks by which a file selects rank 0 and that also do so at a call.
 
         Args:
             call_site: The call.
 
         Yields:
-            The tests as the source spells them, those of the function of the call first; then
-            what the objects and modules that the call can see offer for it.
+            The checks as in the source, those of the function first, then those that visible objects and
+            modules provide according to the library models.
         """
         for function in self._nearest(call_site):
             for test in _tests(function.facts.body):
@@ -60,7 +60,7 @@ class Idioms:
                 yield f"{owner}.{entry.first}"
 
     def barriers(self, call_site: CallSite) -> Iterator[str]:
-        """Give the calls by which a file makes all processes wait, where they would do so at a call too."""
+        """Yield the calls by which a file waits for all ranks and that also do so at a call."""
         for function in self._nearest(call_site):
             for other in self.flows.call_sites(function):
                 call = other.call
@@ -72,7 +72,7 @@ class Idioms:
                 yield f"{owner}.{entry.barrier}"
 
     def _nearest(self, call_site: CallSite) -> list[LinkedFunction]:
-        """Give the functions of the file: that of the call, those of its class, the others."""
+        """Return the functions of the file: the function of the call, those of its class, then the rest."""
         own = call_site.function
         return sorted(
             own.module.functions,
@@ -80,13 +80,13 @@ class Idioms:
         )
 
     def _picks(self, test: m.Expr, call_site: CallSite) -> bool:
-        """Tell whether a test picks the first process at a call, and the process group exists by then."""
+        """Return whether a check selects rank 0 at a call, and the process group exists by then."""
         if self.entry_states.rank_tests.partition(test, call_site.state.scope) != is_first("global"):
             return False
         return not self.groups.is_vain(test, call_site)
 
     def _is_known(self, expr: m.Expr, call_site: CallSite, spelled_in: LinkedFunction) -> bool:
-        """Tell whether the names of an expression mean at a call what they mean where it stands."""
+        """Return whether the names of an expression have the same meaning at a call."""
         if any(isinstance(part, (m.Opaque, m.Lambda, m.Comprehension)) for part in within(expr)):
             return False
         names = (part.id for part in within(expr) if isinstance(part, m.Name))
@@ -107,7 +107,7 @@ class Idioms:
         return resolver.member(call_site.function.module, name) is not None
 
     def _offering(self, call_site: CallSite) -> Iterator[tuple[str, IdiomEntry]]:
-        """Give the names that a call can see, and what the catalog says they offer."""
+        """Yield the names that are visible at a call, and the idioms of the library models for them."""
         resolver, scope = self.flows.resolver, call_site.state.scope
         for name in self._visible(call_site):
             expr: m.Expr = m.Name(name)
@@ -120,7 +120,7 @@ class Idioms:
                 yield name, entry
 
     def _visible(self, call_site: CallSite) -> Iterator[str]:
-        """Give the names that a call sees: of its function, its object, what is around it, its file."""
+        """Yield the names that are visible at a call: attributes, locals, enclosing scopes, and imports."""
         function: LinkedFunction | None = call_site.function
         first = next(iter(call_site.function.parameters), None)
         if call_site.function.owner is not None and first is not None:
@@ -135,13 +135,13 @@ class Idioms:
 
 
 def _is_class(entity: Symbol | None) -> bool:
-    """Tell whether a name of a library is written as that of a class, not of one of its objects."""
+    """Return whether a library name is spelled as a class, not as an instance."""
     name = entity.name.rpartition(".")[2] if isinstance(entity, ExternalName) else ""
     return name[:1].isupper() and not name.isupper()
 
 
 def _tests(statements: Iterable[m.Statement]) -> Iterator[m.Expr]:
-    """Give the conditions of branches that a process passes alone, turned so that they pick it."""
+    """Yield the conditions of `if` statements, negated if needed so that they select one rank."""
     for statement in statements:
         if isinstance(statement, m.If):
             yield from _parts(statement.test)
@@ -162,6 +162,6 @@ def _parts(test: m.Expr) -> Iterator[m.Expr]:
 
 
 def _is_bare(call: m.Call) -> bool:
-    """Tell whether a call can be made anywhere: it is given nothing, or constants."""
+    """Return whether a call has no arguments, or only constants, so that it can be copied elsewhere."""
     given = (*call.arguments, *(keyword.value for keyword in call.keywords))
     return all(isinstance(value, m.Constant) for value in given)

@@ -1,4 +1,4 @@
-"""Helpers that hold processes apart, called so that they hold nobody."""
+"""Synchronization helpers that are called so that they have no effect."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _CONTEXT_MAKERS: Final = frozenset({"contextmanager", "asynccontextmanager"})
 _FUNCTION_KEYWORDS: Final = frozenset({"function", "func", "fn", "f", "callback"})
 _ONCE: Final = frozenset({Runs.ONE, Runs.PER_NODE})
 _DATA: Final = (m.Constant, m.Format, m.Sequence, m.Compare, m.Binary, m.Not, m.Comprehension)
-"""What is certainly no function."""
+"""Expressions whose value is never a function."""
 
 
 class MisusedHelpers:
-    """Finds such calls in functions."""
+    """Finds misused synchronization helpers in functions."""
 
     def __init__(self, entry_states: EntryStates, accesses: Accesses) -> None:
-        """Prepare for a project; nothing is looked at yet."""
+        """Initialize for a project."""
         self.accesses = accesses
         self.entry_states = entry_states
         self.flows = entry_states.flows
@@ -46,7 +46,7 @@ class MisusedHelpers:
         self.catalog = entry_states.catalog
 
     def never_entered(self, function: LinkedFunction) -> Iterator[Misuse]:
-        """Give the calls that make a context for several processes and drop it."""
+        """Yield the calls that create a synchronizing context manager and do not enter it."""
         if not self.relevance.may_use(function, self._contexts):
             return
         called = ((call, last_name(call.function)) for call in _statements(function.facts.body))
@@ -57,21 +57,21 @@ class MisusedHelpers:
                 yield Misuse(call_site, self._evidence(call_site), what)
 
     def _entering(self, call_site: CallSite) -> str:
-        """Tell what entering a context does for several processes; nothing where it is no such context."""
+        """Return what entering a synchronizing context does, or an empty string for other calls."""
         entity = self.flows.resolver.symbol(call_site.call.function, call_site.state.scope)
         if isinstance(entity, LinkedFunction) and not _makes_context(entity):
             return ""
         name = qualified_name(entity) or f"*.{last_name(call_site.call.function)}"
         first = self.catalog.find("first", name)
         if first is not None:
-            return "" if first.runs_given else "lets the first process go before the others"
+            return "" if first.runs_given else "lets rank 0 run before the other ranks"
         lock = self.catalog.find("lock", name)
         if lock is not None:
             return "locks" if lock.kind == "context" and not _acquires(name) else ""
         return self._entering_own(entity)
 
     def _entering_own(self, entity: Symbol | None) -> str:
-        """Tell the same of a context that the project makes itself."""
+        """Return what entering a context manager of the project does, or an empty string."""
         class_ = self.flows.resolver.class_of(entity)
         if class_ is not None and class_ is entity:
             enter, init = class_.method("__enter__"), class_.method("__init__")
@@ -81,14 +81,14 @@ class MisusedHelpers:
         if not isinstance(entity, LinkedFunction):
             return ""
         if self.entry_states.summaries.first_scope(entity) is not None:
-            return "lets the first process go before the others"
+            return "lets rank 0 run before the other ranks"
         if self.entry_states.protection.takes_lock(entity):
             return "locks"
         waits = any(map(self.entry_states.summaries.waits, self.flows.call_sites(entity)))
         return "waits for the other processes" if waits else ""
 
     def eager(self, function: LinkedFunction) -> Iterator[Misuse]:
-        """Give the calls that hand the result of a call to what runs a function once."""
+        """Yield the calls that pass the result of a call to a run-once helper, instead of the function."""
         if function not in self._handing:
             return
         for call_site in self.flows.call_sites(function):
@@ -101,7 +101,7 @@ class MisusedHelpers:
 
     @lazy
     def _contexts(self) -> frozenset[str]:
-        """The last names of what may make a context: a framework's, or the project's own."""
+        """The last names of functions and classes that may create a synchronizing context manager."""
         return self.relevance.filtered(self._find_contexts, EVERYTHING)
 
     def _find_contexts(self) -> frozenset[str]:
@@ -113,7 +113,7 @@ class MisusedHelpers:
 
     @lazy
     def _handing(self) -> frozenset[LinkedFunction]:
-        """The functions that may hand something to what runs it once."""
+        """The functions that may pass something to a run-once helper."""
         return self.relevance.filtered(self._find_handing, EVERYTHING)
 
     def _find_handing(self) -> frozenset[LinkedFunction]:
@@ -134,7 +134,7 @@ class MisusedHelpers:
         return frozenset(found)
 
     def _is_once(self, helper: LinkedFunction) -> bool:
-        """Tell whether a function runs what it is given in one process of the job, or of each node."""
+        """Return whether a function runs a callback in one process of the job or of each node."""
         given = self.entry_states.summaries.callback_processes
         return any(runs(given(helper, name)) in _ONCE for name in helper.parameters)
 
@@ -142,7 +142,7 @@ class MisusedHelpers:
         return self.accesses.evidence.trace(call_site).evidence
 
     def _runs_once(self, call_site: CallSite, position: int | None, keyword: str | None) -> bool:
-        """Tell whether a call runs what it is given here in one process of the job, or of each node."""
+        """Return whether a call runs an argument in one process of the job or of each node."""
         entity = self.flows.resolver.symbol(call_site.call.function, call_site.state.scope)
         name = qualified_name(entity) or f"*.{last_name(call_site.call.function)}"
         if self.catalog.is_any(("run-once", "decorator"), name):
@@ -154,7 +154,7 @@ class MisusedHelpers:
         return runs(self.entry_states.summaries.callback_processes(helper, parameter)) in _ONCE
 
     def _gives_no_function(self, call: m.Call, scope: Environment) -> bool:
-        """Tell whether a call has done its work when it returns, and returns nothing that can be called."""
+        """Return whether a call is done when it returns, and its result is not callable."""
         callee = self.flows.resolver.symbol(call.function, scope)
         if isinstance(callee, LinkedFunction):
             ways = () if callee.facts.is_generator else self.flows.exit_points(callee)
@@ -168,12 +168,12 @@ def _makes_context(function: LinkedFunction) -> bool:
 
 
 def _acquires(name: str) -> bool:
-    """Tell whether a call takes a lock at once, though what it returns is a context too."""
+    """Return whether a call acquires a lock at once, although its result is also a context manager."""
     return name.rpartition(".")[2].startswith("acquire")
 
 
 def _statements(body: Iterable[m.Statement]) -> Iterator[m.Call]:
-    """Give the calls that are statements of their own."""
+    """Yield the calls that are expression statements."""
     for statement in body:
         if isinstance(statement, m.Evaluate) and isinstance(statement.value, m.Call):
             yield statement.value

@@ -1,4 +1,4 @@
-"""Locks, and synchronization that does not do what it is there for."""
+"""Locks, and synchronization that has no effect."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
 
 class Lock(Record, frozen=True, eq=False):
-    """A call that makes or takes a lock between processes.
+    """A call that creates or acquires an interprocess lock.
 
-    `access` is that call, as an act on the file that is the lock. `waits` says that
-    nothing limits the time for which it waits, `is_marker` that it is held while the
-    file is there, `opened` by which call the file was opened that is locked.
+    Attributes:
+        access: The call, as an access to the lock file.
+        waits: Whether it waits without a timeout.
+        is_marker: Whether the lock is held as long as the file exists.
+        opened: The call that opened the file that is locked, if any.
     """
 
     access: Access
@@ -28,7 +30,7 @@ class Lock(Record, frozen=True, eq=False):
 
     @property
     def named(self) -> str:
-        """The lock for a message: by its file, or by the call that takes it and is done with it."""
+        """The lock for a message: its file, or the function that acquires it if the file is unknown."""
         access = self.access
         return (
             f"of {access.path_source}"
@@ -38,16 +40,24 @@ class Lock(Record, frozen=True, eq=False):
 
     @property
     def is_private(self) -> bool:
-        """Whether each process of a node has another name for it."""
+        """Whether each process of a node locks a file of its own.
+
+        The file name then depends on more than the local rank, such as the global rank or the process ID.
+        """
         symbols = () if self.access.path is None else self.access.path.variables()
         return any(symbol.rank_dependent and not symbol.is_local_rank for symbol in symbols)
 
 
 class Misuse(AtCall, Record, frozen=True, eq=False):
-    """A call for several processes that does not do what it is there for.
+    """A call of a synchronization helper that does not synchronize.
 
-    `subject` says what it would do, or names what it was to run; `argument` is the
-    call whose result it is given, as the source spells it.
+    Attributes:
+        call_site: The call.
+        evidence: The evidence that multiple processes run it.
+        subject: What entering the context would do, or the name of the function that was to run once.
+        argument: The call whose result is passed instead of a function, as in the source.
+        call_chain: The calls by which multiple processes reach it.
+        marker: The evidence at the end of the call chain.
     """
 
     call_site: CallSite
@@ -59,9 +69,14 @@ class Misuse(AtCall, Record, frozen=True, eq=False):
 
 
 class TestBeforeInit(Record, frozen=True, eq=False):
-    """A test that is to let one process do something, and lets all, for there is no process group yet.
+    """A rank check that is true on every rank, because the process group is not initialized yet.
 
-    `access` is what they all do, `creator` the call that creates the group, at `created`.
+    Attributes:
+        access: The access that all ranks run.
+        source: The check, as in the source.
+        truth: The result of the check that leads to the access.
+        creator: The function that initializes the process group later.
+        created: The place of that call.
     """
 
     access: Access

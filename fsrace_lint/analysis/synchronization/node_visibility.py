@@ -1,4 +1,4 @@
-"""What the main process makes on the disk of its node, and processes of other nodes use."""
+"""Paths that the main process creates on node-local storage and processes of other nodes use."""
 
 from __future__ import annotations
 
@@ -25,17 +25,20 @@ if TYPE_CHECKING:
 _NEW: Final = frozenset({"creation"})
 _FETCHING: Final = frozenset({"download", "extract"})
 _DEPTH_OF_DISKS: Final = 2
-"""How many components the path of a disk has: `/tmp`."""
+"""The number of components in the path of a disk, such as `/tmp`."""
 
 
 class Absence(Record, frozen=True, eq=False):
-    """A path that one process of the job makes, and that others use where it is not.
+    """A path that one process of the job creates, and that is missing where other processes use it.
 
-    `access` is the act of the one, `use` that of the others. The kind is `first` where
-    the others do the same as `access` after it, all of those of another node at once,
-    and `sent` where `access` sends them the path of what is new on one node.
-    `is_known` is false where nothing tells that nodes have the path for themselves,
-    as they may have the data and caches of a job.
+    Attributes:
+        access: The access that creates it.
+        use: The access of the other processes.
+        kind: `missing`: `use` runs on other nodes. `first`: the other ranks run `access` too, after the
+            first process, and all processes of another node run it at once. `sent`: `access` sends the
+            other ranks a path that is new on one node.
+        is_known: Whether the path is known to be node-local. If False, it is only assumed, as for data
+            and caches.
     """
 
     access: Access
@@ -45,17 +48,17 @@ class Absence(Record, frozen=True, eq=False):
 
 
 class NodeVisibility:
-    """Finds what is missing on all nodes but the first."""
+    """Finds paths that exist only on the first node."""
 
     def __init__(self, accesses: Accesses, sequences: EventSequences) -> None:
-        """Prepare for a project."""
+        """Initialize for a project."""
         self.accesses = accesses
         self.sequences = sequences
         self.storage = accesses.storage
         self.entry_states = accesses.entry_states
 
     def of(self, function: LinkedFunction) -> Iterator[Absence]:
-        """Give what a function makes on one node and uses on all, in the order of the code."""
+        """Yield the paths that a function creates on one node and uses on all nodes, in source order."""
         steps = self.sequences.of(function)
         for position, step in enumerate(steps):
             is_made = step.path is not None and step.operation is not None and step.op not in ASKING
@@ -79,7 +82,7 @@ class NodeVisibility:
         yield from self._sent(function)
 
     def _sent(self, function: LinkedFunction) -> Iterator[Absence]:
-        """Give what is made new on the disk of one node, where its path is sent to other processes."""
+        """Yield the new paths on the disk of one node that a function sends to other processes."""
         told = set()
         for step in self.sequences.of(function):
             call, scope = step.call_site.call, step.call_site.state.scope
@@ -96,28 +99,31 @@ class NodeVisibility:
                     yield Absence(access, access, "sent", is_known=False)
 
     def _is_for_all(self, call: m.Call, function: LinkedFunction) -> bool:
-        """Tell whether all get what one process sends, by a broadcast or as one item of what is gathered."""
+        """Return whether all ranks receive a value of one rank, by a broadcast or an indexed gather."""
         is_sent = last_name(call.function) in self.accesses.entry_states.rank_dependence.sources
         return is_sent or call in self._of_one(function)
 
     @query
     def _of_one(self, function: LinkedFunction) -> frozenset[m.Expr]:
-        """Give what stands in the code of a function where one item of it is taken, by a constant."""
+        """Return the expressions that a function indexes with a constant."""
         exprs = (expr for statement in all_in(function.facts.body) for expr in evaluated(statement))
         items = (item for expr in exprs for item in within(expr) if isinstance(item, m.Subscript))
         return frozenset(i.value for i in items if isinstance(i.index, m.Constant))
 
     def _has_its_own(self, access: Access) -> bool:
-        """Tell whether each node has the path for itself: it is said, or the processes are on several."""
+        """Return whether each node has its own path.
+
+        The settings say so, or the processes may run on multiple nodes.
+        """
         return self._is_said(access) or not self._is_one_node(access.call_site.function)
 
     def _may_be_on_a_node(self, access: Access) -> bool:
-        """Tell whether a path may be one that only the processes of a node share, by what it is called."""
+        """Return whether a path may be node-local, by its name."""
         shared = self.accesses.contexts.shared_by(access.path, access.path_source)
         return shared is Reach.NODE or self._is_of_data(access)
 
     def _is_of_data(self, access: Access) -> bool:
-        """Tell whether a path is of a cache or of data, and no setting says who shares it."""
+        """Return whether a path is a cache or downloaded data, and no setting says whether nodes share it."""
         if (
             self.storage.filesystem != "auto"
             or self.storage.named(access.path, access.path_source) is not None
@@ -128,13 +134,13 @@ class NodeVisibility:
         return is_cached or access.op in _FETCHING
 
     def _is_taken_for_local(self, access: Access) -> bool:
-        """Tell whether each node may have what is cached or fetched for itself."""
+        """Return whether a cached or downloaded path is assumed to be node-local."""
         if access.reach is not Reach.SHARED or access.locked or not self._is_of_data(access):
             return False
         return not self._is_one_node(access.call_site.function)
 
     def _use(self, access: Access, after: tuple[SequenceItem, ...]) -> Access | None:
-        """Find where other processes read or list what a site makes."""
+        """Return the later access with which other processes read or list what an access creates."""
         for step in after:
             if step.operation is None or step.op not in ASKING - {"probe"}:
                 continue
@@ -144,7 +150,7 @@ class NodeVisibility:
         return None
 
     def _is_made_by_others(self, access: Access, steps: tuple[SequenceItem, ...]) -> bool:
-        """Tell whether other processes make the same path, each node its own."""
+        """Return whether processes of other nodes also create the path."""
         made = (step for step in steps if step.operation is not None and step.op not in ASKING)
         return any(
             step.path is not None
@@ -159,27 +165,30 @@ class NodeVisibility:
         return bool(step.processes & context.processes & ~MAIN)
 
     def _is_said(self, access: Access) -> bool:
-        """Tell whether the settings say that each node has the path for itself."""
+        """Return whether the settings declare the path node-local."""
         named = self.storage.named(access.path, access.path_source)
         return self.storage.filesystem == "local" if named is None else not named
 
     @query
     def _is_one_node(self, function: LinkedFunction) -> bool:
-        """Tell whether the processes of a function are started by one that runs on the same node."""
+        """Return whether the processes of a function are started by another on the same node."""
         above = self.entry_states.upward(function, self.entry_states.callers)
         edges = (edge for caller in above for edge in self.entry_states.callers(caller))
         return any(edge.starts_several for edge in edges)
 
 
 def _is_for_one_node(access: Access) -> bool:
-    """Tell whether one process of the job does something, or does it first."""
+    """Return whether one process of the job runs an access, or runs it first."""
     return (
         access.call_site is access.leaf_call if access.runs is Runs.ONE else access.serialized_by == "global"
     )
 
 
 def _needs(use: Access, access: Access) -> bool:
-    """Tell whether a use is of what a site makes, or of the folder in which it does, but for a whole disk."""
+    """Return whether a use needs what an access creates, or its parent directory.
+
+    The parent directory does not count if it is a whole disk.
+    """
     if use.path is None or access.path is None:
         return False
     folder = len(access.path.components) - 1

@@ -1,4 +1,4 @@
-"""What the first process of every node does to paths that the nodes may share."""
+"""Accesses of the first process of each node to paths that nodes may share."""
 
 from __future__ import annotations
 
@@ -27,19 +27,21 @@ if TYPE_CHECKING:
 By = Literal["test", "path", "filesystem"]
 
 _COUNT: Final = re.compile(r"(?:gpu|proc|device|rank|worker|task|size)(?:es|s)?_?per_?node", re.IGNORECASE)
-# Clocks of nodes that start a job together show the same second.
+# Nodes that start a job together read the same second from their clocks.
 _BY_CLOCK: Final = frozenset({"clock"})
 _NODE: Final = re.compile(r"(?<![a-z])(?:node|host)(?![a-z])", re.IGNORECASE)
 
 
 class PerNodeAccess(Record, frozen=True, eq=False):
-    """An act that one process of each node does at one path.
+    """An access that one process of each node runs on one path.
 
-    `is_known_shared` says that the settings name the path as shared, and
-    `is_plain` that it is a result of the run, by its name, and that nothing hints
-    at one for each node. `by` tells what picks the processes: the local rank in a
-    test, that in the path, or a rank that counts the processes of a filesystem.
-    `is_made_anew` says that a folder is made again after the act has removed it.
+    Attributes:
+        access: The access.
+        is_known_shared: Whether the settings declare the path as shared.
+        is_plain: Whether the path is a result of the run by its name, and nothing suggests one per node.
+        by: What selects the processes: the local rank in a check (`test`), the local rank in the path
+            (`path`), or a rank that counts the processes of each filesystem (`filesystem`).
+        is_made_anew: Whether the access deletes a directory that the function then recreates.
     """
 
     access: Access
@@ -50,22 +52,23 @@ class PerNodeAccess(Record, frozen=True, eq=False):
 
 
 class PerNode:
-    """Finds the acts that one process of each node does."""
+    """Finds the accesses that one process of each node runs."""
 
     def __init__(self, accesses: Accesses) -> None:
-        """Prepare for a project."""
+        """Initialize for a project."""
         self.accesses = accesses
         self.flows = accesses.flows
         self.storage = accesses.storage
         self.entry_states = accesses.entry_states
 
     def of(self, function: LinkedFunction) -> Iterator[PerNodeAccess]:
-        """Give such acts of a function.
+        """Yield the accesses of a function that one process of each node runs.
 
-        An act stands where its processes are chosen, by a test or by the name of its file, else where its
-        path is decided.
-        Nothing is said of what a framework calls once a node by itself, nor of what a
-        test wants for each node: `save_on_each_node`, `node_rank == 0`.
+        An access is yielded in the function that selects its processes, by a check or by the file name, or
+        else in the function that determines its path.
+
+        Accesses in hooks that a framework calls once per node are skipped, and those with a check that
+        intends one access per node, such as `save_on_each_node` or `node_rank == 0`.
         """
         chosen = dict.fromkeys(self.accesses.rank_selected(function))
         every = dict.fromkeys((*self.accesses.all_accesses(function), *chosen))
@@ -77,7 +80,7 @@ class PerNode:
                 yield PerNodeAccess(access, known, plain, by, self._is_made_anew(access))
 
     def _is_made_anew(self, access: Access) -> bool:
-        """Tell whether something is made, later in the same function, where a site removes all there is."""
+        """Return whether an access deletes a directory and its function creates something there later."""
         if not (access.op == "delete" and access.operation.tree) or access.path is None:
             return False
         later = (
@@ -89,7 +92,7 @@ class PerNode:
         return any(path is not None and path.is_within(access.path) for path in made)
 
     def _chosen_by(self, access: Access) -> By | None:
-        """Tell what picks one process of each node; None where more do it, or on a path of one node."""
+        """Return what selects one process of each node, or None if more run it or the path is not shared."""
         path = access.path
         private = [] if path is None else [symbol for symbol in path.variables() if symbol.rank_dependent]
         if access.reach is Reach.PRIVATE:
@@ -107,13 +110,13 @@ class PerNode:
         return "filesystem" if is_one else None
 
     def _counts_filesystem(self, literal: Tested) -> bool:
-        """Tell whether a test compares a rank that counts processes once a filesystem, if so configured."""
+        """Return whether a condition compares a rank that may count the processes of each filesystem."""
         if not isinstance(literal.test, m.Compare):
             return False
         return self.entry_states.rank_tests.rank_scope(literal.test.left, literal.scope) == "filesystem"
 
     def _is_meant(self, access: Access) -> bool:
-        """Tell whether one act for each node is what the program wants."""
+        """Return whether the program intends one access per node."""
         names = {name for literal in _tests(access) for name in _identifiers(literal.test)}
         if _names_node(*(name for name in names if _COUNT.search(name) is None)):
             return True
@@ -122,7 +125,7 @@ class PerNode:
         return any(hook is not None and hook.runs == "local" for hook in hooks)
 
     def _is_known_shared(self, access: Access) -> bool:
-        """Tell whether the settings say that all nodes share the path."""
+        """Return whether the settings declare the path as shared by all nodes."""
         named = self.storage.named(access.path, access.path_source)
         return self.storage.filesystem == "shared" if named is None else named
 
@@ -137,17 +140,20 @@ class PerNode:
         return is_result and not doubtful and not _names_node(access.callee, *names)
 
     def _is_joined(self, access: Access) -> bool:
-        """Tell whether one of each node comes here on one way, one of all on another: a setting says so."""
+        """Return whether branches for different ranks join before an access.
+
+        A setting can then choose between one process of each node and one process of the job.
+        """
         state = access.call_site.state
         return state.processes != TOP and all(
             self.entry_states.deciding(each) == TOP for each in state.conditions
         )
 
     def _is_also_global(self, literal: Tested) -> bool:
-        """Tell whether a test asks for the local rank only where nothing is set up, or a setting says so.
+        """Return whether a condition checks the local rank only in some cases, and else the global rank.
 
-        `is_main_process` does, if it goes by the environment before there is a
-        process group, and by the rank in it afterwards.
+        An example is an `is_main_process` that reads the environment before the process group is
+        initialized, and the rank of the process group after that.
         """
         by_node = runs(self.entry_states.deciding(literal)) is Runs.PER_NODE
         if by_node and any(map(self._is_global, self._chosen_in(literal))):
@@ -156,7 +162,7 @@ class PerNode:
         return any(any(map(self._is_for_main, each)) for each in results)
 
     def _chosen_in(self, literal: Tested) -> Iterator[Expression]:
-        """Give what the names in a test stand for, where another test chooses that."""
+        """Yield the values of the names in a condition that another condition chooses."""
         named = (part for part in within(literal.test) if isinstance(part, (m.Name, m.Attribute)))
         for binding in (self.entry_states.rank_tests.known(name, literal.scope) for name in named):
             if isinstance(binding, ConditionalValue):
@@ -173,13 +179,13 @@ class PerNode:
 
 
 def _is_named_here(access: Access) -> bool:
-    """Tell whether the local rank is put into a path here, and not in a function called."""
+    """Return whether the local rank becomes a part of the path here, not in a callee."""
     path = None if access.callee_access is None else access.callee_access.path
     return path is None or not any(symbol.is_local_rank for symbol in path.variables())
 
 
 def _identifiers(expr: m.Expr) -> Iterator[str]:
-    """Give the names that an expression is written with."""
+    """Yield the identifiers in an expression."""
     names = (part for part in within(expr) if isinstance(part, (m.Name, m.Attribute)))
     yield from (part.id if isinstance(part, m.Name) else part.name for part in names)
 

@@ -1,4 +1,4 @@
-"""Loops that look again and again until a path is there, and helpers that loop over what they are handed."""
+"""Loops that poll for a path, and helpers that poll for what they are passed."""
 
 from __future__ import annotations
 
@@ -32,15 +32,17 @@ if TYPE_CHECKING:
 
 
 class Poll(Record, frozen=True, eq=False):
-    """A wait for a path by looking again and again.
+    """A wait that polls for a path.
 
-    `access` is where it looks, or where a helper is handed the look. `is_for_presence`
-    is false where it waits until the path is gone. `limit` tells how long it waits
-    at most, and `is_ordered` that all processes met before it, with nothing made since.
-    `looked` is the call that looked before the loop began; `at_call` says that `access`
-    is the call of a function that waits for the path it is handed, `is_named` that a part of the
-    file's name is written out, here or where the path is handed over. `is_left` says that the function
-    makes the path itself, under a name that is written out, and never removes it.
+    Attributes:
+        access: The check of the path, or the call that passes it to a helper.
+        is_for_presence: Whether it waits until the path exists. If False, until it is gone.
+        limit: The timeout.
+        is_ordered: Whether all ranks synchronize before it, with no change since then.
+        looked: The call of the same check before the loop, if any.
+        at_call: Whether `access` is a call of a function that waits for the path that it is passed.
+        is_named: Whether a part of the file name is literal, here or at the calls that pass the path.
+        is_left: Whether the function creates the path itself, with a literal name, and never deletes it.
     """
 
     access: Access
@@ -54,28 +56,28 @@ class Poll(Record, frozen=True, eq=False):
 
     @property
     def is_for_others(self) -> bool:
-        """Whether another process can make or remove the path meanwhile."""
+        """Whether another process can create or delete the path in the meantime."""
         return self.access.reach is not Reach.PRIVATE and not self.access.locked
 
     @property
     def is_handed(self) -> bool:
-        """Whether a helper is handed the path, and somebody else decides how long it stays."""
+        """Whether a helper is passed the path, and other code decides how long it exists."""
         return self.at_call and not self.is_left
 
     @property
     def is_for_one(self) -> bool:
-        """Whether one process of the job waits, for the others or for another job."""
+        """Whether one process of the job waits, for the other ranks or for another job."""
         return self.access.runs is Runs.ONE
 
     @property
     def is_for_lock(self) -> bool:
-        """Whether its name says that the path is a lock."""
+        """Whether the name of the path says that it is a lock."""
         spelled = "" if self.access.path is None else self.access.path.text
         return says(f"{spelled} {self.access.path_source}", "lock")
 
 
 class _Waiter(Record, frozen=True):
-    """A function that calls the parameter `condition` again and again until it comes out as `truth`."""
+    """A function that calls the parameter `condition` repeatedly until the result is `truth`."""
 
     condition: m.Parameter
     truth: bool
@@ -83,10 +85,10 @@ class _Waiter(Record, frozen=True):
 
 
 class Polling:
-    """Finds the polls of functions."""
+    """Finds the loops and calls of functions that poll for a path."""
 
     def __init__(self, accesses: Accesses) -> None:
-        """Prepare for a project."""
+        """Initialize for a project."""
         self.entry_states = accesses.entry_states
         self.flows = accesses.flows
         self.accesses = accesses
@@ -95,7 +97,7 @@ class Polling:
         self._sleeps = self.flows.catalog.last_names["sleep"]
 
     def of(self, function: LinkedFunction) -> Iterator[Poll]:
-        """Give the polls of a function, in the order of the code."""
+        """Yield the polls of a function, in source order."""
         body = function.facts.body if function.facts.has_loop else ()
         sleeps = self.relevance.may_use(function, self._sleeps)
         loops = [loop for loop in loops_in(body) if _is_idle(loop) or (sleeps and self._may_sleep(loop))]
@@ -110,18 +112,18 @@ class Polling:
             yield from self._of_call(call_site)
 
     def _may_sleep(self, loop: LoopStatement) -> bool:
-        """Tell whether a loop calls what has the name of a sleep."""
+        """Return whether a loop calls something with the name of a sleep function."""
         return any(last_name(call.function) in self._sleeps for call in calls_in(loop.body))
 
     def _may_hand(self, function: LinkedFunction) -> bool:
-        """Tell whether a function may call one that sleeps, or what waits for a file by itself."""
+        """Return whether a function may call a function that sleeps, or a library function that polls."""
         if not function.facts.called:
             return False
         return function in self._handing or self.relevance.may_use(function, self._polling)
 
     @lazy
     def _handing(self) -> frozenset[LinkedFunction]:
-        """The functions that may call one that sleeps."""
+        """The functions that may call a function that sleeps."""
         return self.relevance.filtered(self._find_handing, EVERYTHING)
 
     def _find_handing(self) -> frozenset[LinkedFunction]:
@@ -131,13 +133,13 @@ class Polling:
 
     @lazy
     def _polling(self) -> frozenset[str]:
-        """The last names of what the catalog knows to wait for a file by itself."""
+        """The last names of library functions that wait for a file."""
         catalog = self.flows.catalog
         polling = (name for name in catalog.names("effect") if catalog.exact("effect", name).op == "poll")
         return self.relevance.library_names(name.rpartition(".")[2] for name in polling)
 
     def _is_waiting(self, loop: LoopStatement, call_sites: dict[m.Call, CallSite]) -> bool:
-        """Tell whether a loop only waits: it sleeps, or its body is empty, and it makes nothing."""
+        """Return whether a loop only waits: it sleeps or has an empty body, and changes nothing."""
         called = [call_sites[call] for call in calls_in(loop.body) if call in call_sites]
         operations = [
             self.accesses.effects.operation(call_site.call, call_site.state.scope) for call_site in called
@@ -168,7 +170,7 @@ class Polling:
         return any(path is not None and path.spells_its_last_part for path in paths)
 
     def _looked_before(self, poll: Poll, call_sites: Iterable[CallSite]) -> CallSite | None:
-        """Find the look for the same path, by the same call, before a loop."""
+        """Return the call before a loop that checks the same path with the same function, or None."""
         access, called = poll.access, poll.access.call_site.call.function
         for call_site in call_sites:
             is_earlier = call_site.call.span < access.span and call_site.call.function == called
@@ -191,7 +193,7 @@ class Polling:
         return Poll(access, truth, limit, self.accesses.is_settled_before(call_site))
 
     def _of_call(self, call_site: CallSite) -> Iterator[Poll]:
-        """Find the look that a call hands to a function that waits for it, or that is one by itself."""
+        """Yield the poll of a call that passes a path or a check to a waiting function, or waits itself."""
         callee = self.flows.resolver.callee(call_site.call, call_site.state.scope)
         operation = (
             self.accesses.effects.operation(call_site.call, call_site.state.scope) if callee is None else None
@@ -212,7 +214,7 @@ class Polling:
             return
 
     def _at_call(self, call_site: CallSite, callee: LinkedFunction) -> Iterator[Poll]:
-        """Give the waits of a function for a path that a call hands to it."""
+        """Yield the polls of a callee for a path that a call passes to it."""
         for poll in self._polls_of_parameters(callee):
             seen = self.accesses.instantiate_at(call_site, callee, poll.access)
             if seen.path is not None:
@@ -221,7 +223,7 @@ class Polling:
                 yield replace(poll, access=seen, at_call=True, limit=limit, is_ordered=ordered, is_left=left)
 
     def _is_left(self, access: Access) -> bool:
-        """Tell whether its function makes a path before it waits for it, and never removes it."""
+        """Return whether the function creates the path before it waits for it, and never deletes it."""
         path = access.path
         if path is None or not path.spells_its_last_part:
             return False
@@ -233,7 +235,7 @@ class Polling:
 
     @query
     def _polls_of_parameters(self, function: LinkedFunction) -> tuple[Poll, ...]:
-        """Give the loops of a function that wait for a path which its callers hand to it."""
+        """Return the loops of a function that poll for a path that callers determine."""
         if not self.relevance.may_use(function, self._sleeps):
             return ()
         call_sites = {call_site.call: call_site for call_site in self.flows.call_sites(function)}
@@ -242,14 +244,14 @@ class Polling:
         return tuple(poll for poll in found if self.accesses.is_parametric(poll.access))
 
     def _handed(self, value: m.Expr, call_site: CallSite) -> Iterator[tuple[Operation, Environment]]:
-        """Give the looks of what is handed over: a lambda, a function, or a method of a path."""
+        """Yield the checks in a callable that is passed: a lambda, a function, or a method of a path."""
         scope = call_site.state.scope
         entity = self.flows.resolver.symbol(value, scope)
         if isinstance(value, m.Lambda):
             entity = call_site.function.module.functions[value.function]
         inner = [(m.Call(value, (), (), call_site.call.span), scope)]
         if isinstance(entity, LinkedFunction):
-            # a lambda of nothing is called at once, with the names as they stand
+            # a lambda without parameters is called at once, in the environment of the call
             here = isinstance(value, m.Lambda) and not entity.facts.parameters
             inner = [
                 (each.call, scope if here else each.state.scope) for each in self.flows.call_sites(entity)
@@ -261,7 +263,7 @@ class Polling:
 
     @query
     def _waiter(self, function: LinkedFunction) -> _Waiter | None:
-        """Tell whether a function waits for what it is handed, and how."""
+        """Return how a function waits for a condition that it is passed, or None if it does not."""
         if not self.relevance.may_use(function, self._sleeps):
             return None
         call_sites = {call_site.call: call_site for call_site in self.flows.call_sites(function)}

@@ -1,8 +1,8 @@
-"""Where processes wait for others that never come: collectives that only some of them reach.
+"""Collectives that only some ranks call, so that the other ranks hang.
 
 The method is that of PARCOACH and MPI-Checker for C: a collective diverges
-where it is control-dependent on a value that can differ between ranks, unless
-the other way calls the same (https://doi.org/10.1177/1094342014552204).
+if it is control-dependent on a value that can differ between ranks, unless
+the other branch calls the same one (https://doi.org/10.1177/1094342014552204).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import operator
 import re
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from msgspec.structs import replace
 
@@ -43,19 +43,34 @@ _PATH_NAME: Final = re.compile("path|dir|file|folder|name|ckpt|checkpoint")
 _FILE_TESTS: Final = frozenset({"isfile", "is_file"})
 _OTHER_END: Final = {"__enter__": "__exit__", "__exit__": "__enter__"}
 _FAILING: Final = ("FileExistsError", "FileNotFoundError")
-"""What an access raises that loses a race."""
+"""The exceptions that an access raises when it loses a race."""
+
+
+class CallSource(NamedTuple):
+    """The call outside the condition whose result differs between ranks."""
+
+    call: str
+    place: Place
 
 
 class Divergence(Record, frozen=True):
-    """A meeting that some processes miss.
+    """A collective that some ranks skip.
 
-    `how` it comes about: it stands in a branch (`branch`), behind a way out (`exit`),
-    in a loop of differing length (`loop`), in a context that lets one process in first
-    (`first`), in a function that some processes alone are let into (`function`), or the
-    processes come with different paths (`path`). `place` is what decides, `test` what
-    differs there. `raises` says that those who miss it die; `certain` that nothing
-    else decides; `is_any_error` that an exception does, which need not come from a file.
-    `later` are the meetings in the same branch, which they miss, too.
+    Attributes:
+        sync_point: The collective.
+        how: Why ranks skip it. `branch`: it is in a branch. `exit`: it is after an exit. `loop`: it is in
+            a loop whose number of iterations differs. `first`: it is in a context that one process
+            enters first. `function`: only some ranks run its function. `path`: the ranks pass different
+            paths.
+        difference: Why the condition differs between ranks, if it is a condition.
+        test: What differs between ranks. If an exception decides, the call that fails.
+        place: The place of the condition.
+        raises: Whether the ranks that skip the collective fail.
+        certain: Whether nothing else decides.
+        is_any_error: Whether the deciding exception need not be raised by a file operation.
+        is_after_failure: Whether the ranks on which `test` fails are those that reach the collective.
+        source: The call outside the condition that makes it differ.
+        later: The later collectives in the same branch, which the same ranks skip.
     """
 
     sync_point: SequenceItem
@@ -66,31 +81,38 @@ class Divergence(Record, frozen=True):
     raises: bool = False
     certain: bool = True
     is_any_error: bool = False
+    is_after_failure: bool = False
+    source: CallSource | None = None
     later: tuple[SequenceItem, ...] = ()
 
     @property
+    def is_by_error(self) -> bool:
+        """Whether an exception decides. `test` is then the call that fails on some ranks."""
+        return self.difference is not None and self.difference.kind == "error"
+
+    @property
     def is_by_files(self) -> bool:
-        """Whether no rank test decides, but what each process finds: files, a clock, an error from files."""
+        """Whether the state of the filesystem, a clock, or a file error decides, not a rank check."""
         if self.difference is None or self.difference.kind == "rank":
             return False
         return self.difference.kind != "error" or not self.is_any_error
 
 
 class Divergences:
-    """Finds the meetings of functions that some processes miss."""
+    """Finds the collectives of functions that some ranks skip."""
 
     def __init__(self, sequences: EventSequences) -> None:
-        """Prepare for a project; nothing is followed yet."""
+        """Initialize for a project."""
         self.sequences = sequences
         self.flows = sequences.flows
         self.entry_states = sequences.entry_states
         self.taint = sequences.taint
 
     def of(self, function: LinkedFunction) -> Iterator[Divergence]:
-        """Give the meetings of a function that some of those that enter it miss.
+        """Yield the collectives of a function that some of the ranks entering it skip.
 
-        Of several that are missed for the same reason it is the first, which
-        names the others: nobody gets to them.
+        If ranks skip multiple collectives for the same reason, only the first is yielded, with the rest in
+        `later`.
         """
         sync_points = list(sync_points_of(self.sequences.of(function)))
         muted = self.entry_states.muted_in(function) if sync_points else frozenset()
@@ -121,7 +143,10 @@ class Divergences:
         yield from first.values()
 
     def _returns(self, sync_point: SequenceItem, muted: frozenset[str]) -> bool:
-        """Tell whether a call of one of these libraries, or of an unknown one, is or leads to a meeting."""
+        """Return whether a sync point returns at once, because a helper mutes the collectives of its library.
+
+        A call on the way to it that cannot be resolved counts as a muted one.
+        """
         if not muted:
             return False
         called = (
@@ -131,7 +156,7 @@ class Divergences:
         return any(name is None or package_of(name) in muted for name in called)
 
     def _other_end(self, function: LinkedFunction) -> Iterator[SequenceItem]:
-        """Give the meetings at the other end of a `with`, where the function is one end of it."""
+        """Yield the sync points of `__exit__` if the function is `__enter__`, and vice versa."""
         name = _OTHER_END.get(function.facts.name)
         other = None if name is None or function.owner is None else function.owner.method(name)
         if other is not None:
@@ -146,9 +171,10 @@ class Divergences:
         yield from self._by_path(sync_point)
 
     def _in_first(self, sync_point: SequenceItem) -> Iterator[Divergence]:
-        """A meeting in a context that lets one process through before the others: they wait at its door.
+        """Yield a sync point in a context that one process enters before the other ranks.
 
-        Where it is another such context, each process waits once in each of the two, and they meet.
+        The other ranks still wait to enter the context. Two such contexts, one in the other, are fine: each
+        rank waits once in each.
         """
         context = self.entry_states.protection.serializer_entry(sync_point.call_site)
         nested = (
@@ -161,7 +187,7 @@ class Divergences:
     def _by_tests(
         self, sync_point: SequenceItem, flow: FlowResult, counted: SyncPoints
     ) -> Iterator[Divergence]:
-        """A meeting in a branch that some processes do not take, or behind one that some have left by."""
+        """Yield a sync point in a branch, or after an exit, that only some ranks take."""
         for literal in reversed(sync_point.call_site.state.conditions):
             difference = self.taint.of_test(literal)
             if difference is None or (
@@ -192,7 +218,10 @@ class Divergences:
             yield self._told(sync_point, how, difference, literal, certain=certain, raises=raises)
 
     def _is_misuse(self, sync_point: SequenceItem, literal: Tested) -> bool:
-        """Tell whether a test asks for a file where all make a directory next: no process makes the file."""
+        """Return whether a condition is `isfile` on a path that the function creates as a directory.
+
+        No process creates a file there.
+        """
         steps = self.sequences.of(sync_point.call_site.function)
         asked = next((step.path for step in steps if step.call_site.call is literal.test), None)
         if asked is None or last_name(literal.test) not in _FILE_TESTS:
@@ -200,7 +229,7 @@ class Divergences:
         return any(step.operation is not None and step.op == "mkdir" and step.path == asked for step in steps)
 
     def _is_idle(self, sync_point: SequenceItem, literal: Tested) -> bool:
-        """Tell whether all who come to a test see it come out so: the others were sorted out before."""
+        """Return whether all ranks that reach a condition take the same branch, by earlier conditions."""
         conditions = sync_point.call_site.state.conditions
         coming = TOP
         for earlier in conditions[: conditions.index(literal)]:
@@ -210,7 +239,7 @@ class Divergences:
     def _by_exits(
         self, sync_point: SequenceItem, flow: FlowResult, counted: SyncPoints
     ) -> Iterator[Divergence]:
-        """A meeting behind a way out that some processes take, in a branch that was left since."""
+        """Yield a sync point after a nested branch in which some ranks leave the function."""
         conditions = sync_point.call_site.state.conditions
         position = flow.call_sites.index(sync_point.call_site)
         ways = (*((way, False) for way in flow.exits), *((way, True) for way in flow.exceptional_exits))
@@ -229,10 +258,10 @@ class Divergences:
     def _counts(
         self, difference: RankTaint, conditions: Sequence[Tested], *, raises: bool, sync_point: SequenceItem
     ) -> bool | None:
-        """Tell whether a difference makes some miss a meeting surely, perhaps (False), or not at all (None).
+        """Return whether ranks certainly skip a sync point, possibly (False), or not (None).
 
-        One that dies takes the others with it sooner or later: it counts where it finds
-        what should not be there yet, surely where a rank test lets it alone look.
+        Ranks that raise end the whole job sooner or later. They count only if they raise because a path
+        exists, and certainly only if a rank check is among the conditions.
         """
         if difference.kind == "error":
             fails = self._fails(conditions, sync_point)
@@ -245,12 +274,15 @@ class Divergences:
         return ("files", True) in found[-1] and any(kind == "rank" for parts in found for kind, _ in parts)
 
     def _is_alone(self, conditions: Sequence[Tested]) -> bool:
-        """Tell whether a rank test is among some tests."""
+        """Return whether one of the conditions is a rank check."""
         found = (self.taint.of_test(literal) for literal in conditions)
         return any(difference is not None and difference.kind == "rank" for difference in found)
 
     def _parts(self, test: m.Expr, scope: Environment, *, truth: bool) -> Iterator[tuple[str, bool]]:
-        """Give what differs in a test that came out so, and whether that means that something is there."""
+        """Yield the kinds of taint in a condition, and whether the part means that a path exists.
+
+        The second value is True if the part is not a filesystem operation.
+        """
         bound = self.entry_states.rank_tests.known(test, scope) if isinstance(test, m.Name) else None
         if isinstance(bound, Expression):
             yield from self._parts(bound.expr, bound.scope, truth=truth)
@@ -266,10 +298,10 @@ class Divergences:
             yield difference.kind, operation is None or truth
 
     def _fails(self, conditions: Sequence[Tested], sync_point: SequenceItem) -> bool | None:
-        """Tell whether what was tried can fail on one process alone.
+        """Return whether the body of a `try` can fail on one rank only (None if not).
 
-        It acts on the filesystem; or a handler for anything, or for a missing module,
-        does not say what it is about, and meets the others (False).
+        The result is True if the body accesses the filesystem and the handler names only file errors. It is
+        False if the handler also catches other errors, such as any exception or a missing module.
         """
         for literal in conditions:
             if literal.attempt is None:
@@ -288,7 +320,7 @@ class Divergences:
         return None
 
     def _by_loops(self, sync_point: SequenceItem) -> Iterator[Divergence]:
-        """A meeting in a loop over what each process has found on the filesystem."""
+        """Yield a sync point in a loop over what each rank finds on the filesystem."""
         for value in sync_point.call_site.loops:
             difference = self.taint.of(value.expr, value.scope)
             if difference is not None and difference.kind == "files":
@@ -296,9 +328,9 @@ class Divergences:
                 yield Divergence(sync_point, "loop", difference, spell(value.expr), place)
 
     def _by_function(self, sync_point: SequenceItem) -> Iterator[Divergence]:
-        """A meeting in a function that some processes alone are let into, whoever calls it.
+        """Yield a sync point in a function that only some ranks run, regardless of the caller.
 
-        What a framework calls on one process is left out: who overrides it may call it elsewhere.
+        Hooks that a framework runs on some ranks are skipped, because overrides may be called elsewhere.
         """
         function = sync_point.call_site.function
         hook = self.entry_states.hooks.of(function)
@@ -314,7 +346,7 @@ class Divergences:
             yield Divergence(sync_point, "function", None, function.facts.name, place)
 
     def _by_path(self, sync_point: SequenceItem) -> Iterator[Divergence]:
-        """A save by all processes to a path that each of them has found or made up by itself."""
+        """Yield a collective save to a path that ranks derive from files, a clock, or a random number."""
         if not self.sequences.is_save(sync_point.call_site):
             return
         given = arguments_of(sync_point.call_site.call)
@@ -335,26 +367,54 @@ class Divergences:
         certain: bool,
         raises: bool,
     ) -> Divergence:
-        """Say where and how a test decides."""
+        """Return the divergence for a condition."""
         place = Place(sync_point.file, _place_of(literal) or sync_point.span)
         raises = raises or literal.exit == "raise"
         any_error = difference.kind == "error" and not certain
         return Divergence(
-            sync_point, how, difference, spell(literal.test), place, raises, certain or any_error, any_error
+            sync_point,
+            how,
+            difference,
+            self._failing(literal, sync_point) or spell(literal.test),
+            place,
+            raises,
+            certain or any_error,
+            any_error,
+            source=_source(difference, place),
+            is_after_failure=literal.truth == (literal in sync_point.call_site.state.conditions),
         )
+
+    def _failing(self, literal: Tested, sync_point: SequenceItem) -> str:
+        """Return the call in a `try` that fails on some ranks: its first file access, or its first call."""
+        if literal.attempt is None:
+            return ""
+        steps = self.sequences.of(sync_point.call_site.function)
+        acts = [step.call_site for step in steps if step.operation is not None]
+        tried = [*acts, *self.flows.call_sites(sync_point.call_site.function)]
+        return next((spell(each.call) for each in tried if _is_tried(each, literal.attempt)), "")
 
 
 def _is_first_or_rest(processes: ProcessSet) -> bool:
-    """Tell whether some processes are the first of something, or all but these."""
+    """Return whether a set contains either the main process or the remaining ranks (`REST`), not both."""
     return bool(processes & ProcessSet.MAIN) != bool(processes & ProcessSet.REST)
 
 
 def _others_raise(literal: Tested, flow: FlowResult) -> bool:
-    """Tell whether those for whom a test comes out otherwise die at once."""
+    """Return whether the ranks that take the other branch raise there."""
     if literal.branch is None:
         return False
     ends = (way.state.conditions[-1:] for way in flow.exceptional_exits)
     return any(end.branch is literal.branch and end.truth != literal.truth for (end,) in filter(None, ends))
+
+
+def _source(difference: RankTaint, decides: Place) -> CallSource | None:
+    """Return the call whose result differs between ranks, if it is outside the deciding condition."""
+    source = difference.source
+    if source is None or not isinstance(source.expr, m.Call):
+        return None
+    place = Place(source.scope.function.module.path, source.expr.span)
+    is_in_test = place.path == decides.path and decides.span.covers(place.span)
+    return None if is_in_test else CallSource(spell(source.expr), place)
 
 
 def _is_tried(call_site: CallSite, attempt: m.Try) -> bool:
@@ -375,6 +435,6 @@ def _span(expr: m.Expr) -> Span | None:
 
 
 def _is_of_group(sync_point: SequenceItem) -> bool:
-    """Whether a collective is for the processes of a group that is named there."""
+    """Return whether a collective names a process group that is not the group of all processes."""
     call_site = sync_point.leaf_call
     return names_group(call_site.call, call_site.state.scope)

@@ -1,4 +1,4 @@
-"""Sleeps that stand where an order between processes should."""
+"""Sleeps that are used instead of a barrier."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 
 
 class Sleep(Record, frozen=True, eq=False):
-    """A sleep on which the order of processes hangs.
+    """A sleep that the order of ranks depends on.
 
-    `access` is the sleep, `use` what needs the order after it, and `change` what
-    others are to see of what was done before it, where that was found.
+    Attributes:
+        access: The sleep.
+        use: The access after it that needs the order.
+        change: The access before it whose result other ranks need, if found.
     """
 
     access: Access
@@ -38,15 +40,15 @@ class Sleep(Record, frozen=True, eq=False):
 
     @property
     def told(self) -> str:
-        """The sleep as a witness tells it."""
+        """The sleep, as a trace shows it."""
         return spell(self.access.call_site.call)
 
 
 class Sleeps:
-    """Finds the sleeps of functions that stand for a barrier."""
+    """Finds the sleeps of functions that are used instead of a barrier."""
 
     def __init__(self, sequences: EventSequences, limits: WaitLimits) -> None:
-        """Prepare for a project."""
+        """Initialize for a project."""
         self.sequences = sequences
         self.accesses = sequences.accesses
         self.flows = sequences.flows
@@ -54,7 +56,7 @@ class Sleeps:
         self.limits = limits
 
     def of(self, function: LinkedFunction) -> Iterator[Sleep]:
-        """Give the sleeps of a function on which the order of processes hangs."""
+        """Yield the sleeps of a function that the order of ranks depends on."""
         if not self.flows.relevance.may_use(function, self.flows.catalog.last_names["sleep"]):
             return
         waiting = _calls_of_waiting_loops(function)
@@ -94,7 +96,7 @@ class Sleeps:
         )
 
     def _following(self, sleep: CallSite, after: Sequence[SequenceItem]) -> Iterator[Access]:
-        """Give the acts to which those that slept come without meeting the others in between."""
+        """Yield the accesses that sleeping ranks run after the sleep and before the next sync point."""
         for step in after:
             if mutually_exclusive(sleep.state.conditions, step.call_site.state.conditions):
                 continue
@@ -105,7 +107,7 @@ class Sleeps:
                 yield access
 
     def _preceding(self, before: Sequence[SequenceItem]) -> Iterator[Access]:
-        """Give the changes since the processes met last, the nearest first."""
+        """Yield the changes since the previous sync point, nearest first."""
         for step in reversed(before):
             if step.sync_point:
                 return
@@ -114,14 +116,17 @@ class Sleeps:
                 yield access
 
     def _asks_rank(self, expr: m.Expr, scope: Environment) -> bool:
-        """Tell whether a time depends on the number of the process."""
+        """Return whether a duration depends on the rank."""
         if self.entry_states.rank_tests.rank_scope(expr, scope) in {"global", "local", "group", "filesystem"}:
             return True
         return any(self._asks_rank(child, scope) for child in children(expr))
 
 
 def _shows(change: Access, use: Access) -> bool:
-    """Tell whether a use looks for what others have changed: what one process made, or the parts of all."""
+    """Return whether an access reads what other ranks changed.
+
+    That is a path that one rank creates, or a directory that contains a file of each rank.
+    """
     if change.path is None or use.path is None or use.op not in ASKING or use.runs is Runs.ONE:
         return False
     if change.reach is Reach.PRIVATE:
@@ -135,7 +140,10 @@ def _overlap(one: AbstractPath, other: AbstractPath) -> bool:
 
 
 def _calls_of_waiting_loops(function: LinkedFunction) -> set[m.Call]:
-    """Give the calls in loops that wait or try again: any `while`, others where a round can be the last."""
+    """Return the calls in loops that wait or retry.
+
+    Every `while` loop counts, and every `for` loop with a `try`, `break`, `return`, or `continue`.
+    """
     found: set[m.Call] = set()
     for loop in loops_in(function.facts.body):
         leaving = (m.Try, m.Break, m.Return, m.Continue)

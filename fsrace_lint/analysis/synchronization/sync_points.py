@@ -1,4 +1,4 @@
-"""The meetings of one function: which of them stand in for which, on other ways through it."""
+"""The sync points of one function, and which of them match on different branches."""
 
 from __future__ import annotations
 
@@ -27,12 +27,18 @@ _POSITIVE: Final = {"!=": "==", "is not": "is", "not in": "in", ">": "<=", ">=":
 
 
 class SyncPoints:
-    """The meetings of a function, counted for each kind of process."""
+    """The sync points of a function, counted for each kind of process."""
 
     def __init__(
         self, sync_points: Iterable[SequenceItem], flow: FlowResult, entry_states: EntryStates
     ) -> None:
-        """Sort the meetings of the function that `flow` is of; `entry_states` tells who sees a test so."""
+        """Group the sync points by what must match.
+
+        Args:
+            sync_points: The sync points of a function.
+            flow: The result of analyzing that function.
+            entry_states: Determines the ranks for which a condition is true.
+        """
         self._entry_states = entry_states
         self._meetings: dict[str, list[SequenceItem]] = defaultdict(list)
         self._ways = (*flow.exits, *flow.exceptional_exits)
@@ -41,9 +47,9 @@ class SyncPoints:
             self._meetings[sync_point.sync_point].append(sync_point)
 
     def is_balanced(self, sync_point: SequenceItem) -> bool:
-        """Tell whether every process comes to as many meetings of this kind, each on its own way.
+        """Return whether every rank reaches the same number of sync points of this kind.
 
-        ANOTHER may be the first of its node and may be not: it counts where a test picks it.
+        `ANOTHER` may or may not be first on its node. It counts only if a check selects it.
         """
         if sync_point.processes == TOP:
             return False
@@ -53,11 +59,16 @@ class SyncPoints:
         return len({sum(bool(kind & other.processes) for other in same) for kind in kinds}) == 1
 
     def has_other_side(self, sync_point: SequenceItem, literal: Tested, *, stays: bool) -> bool:
-        """Tell whether those whose test comes out otherwise come to such a meeting there.
+        """Return whether the ranks with the opposite result of a condition reach a matching sync point.
 
-        It stands in the other branch, behind the same test the other way round, or
-        behind a branch that is left after its meeting. A test with a call in it may
-        come out otherwise the next time, unless its answer `stays`.
+        That sync point is in the other branch, after the opposite condition, or after a branch that leaves
+        the function following its own sync point.
+
+        Args:
+            sync_point: The sync point.
+            literal: The condition.
+            stays: Whether the condition has the same result when evaluated again. If False, a condition that
+                contains a call does not match its opposite.
         """
         leaves = self._leaves_after(sync_point)
         for other in self._meetings[sync_point.sync_point]:
@@ -78,31 +89,37 @@ class SyncPoints:
         return False
 
     def _completes(self, literal: Tested, other: Tested) -> bool:
-        """Tell whether two rank tests let through everybody together, and nobody twice."""
+        """Return whether two rank checks together select every rank once."""
         one, two = self._entry_states.deciding(literal), self._entry_states.deciding(other)
         return one != TOP and one | two == TOP and not one & two & ~ANOTHER
 
     def _leaves_after(self, sync_point: SequenceItem) -> int | None:
-        """Give the position at which all who come to a meeting leave the function, if they do."""
+        """Return the position at which all ranks that reach a sync point leave the function, or None."""
         conditions, position = sync_point.call_site.state.conditions, self._positions[sync_point.call_site]
         left = (way.position for way in self._ways if way.state.conditions == conditions)
         return min((way for way in left if way > position), default=None)
 
     def synchronizes_on_other_side(self, sync_point: SequenceItem, literal: Tested) -> bool:
-        """Tell whether those come to a meeting too, of another kind: the test asks what is to be done."""
+        """Return whether the ranks in the other branch reach a sync point of any kind.
+
+        If so, the condition likely selects what to do, not whether to synchronize.
+        """
         others = (
             other for several in self._meetings.values() for other in several if other is not sync_point
         )
         return any(mutually_exclusive([literal], other.call_site.state.conditions) for other in others)
 
     def comes_by(self, sync_point: SequenceItem, literal: Tested) -> bool:
-        """Tell whether those who leave have come by such a meeting before."""
+        """Return whether the ranks that leave under a condition have passed a matching sync point before."""
         others = (other for other in self._meetings[sync_point.sync_point] if other is not sync_point)
         return any(literal in other.call_site.state.conditions for other in others)
 
 
 def sync_points_of(steps: Iterable[SequenceItem]) -> Iterator[SequenceItem]:
-    """Give the calls by which all who come there meet, the call itself or one that it leads to."""
+    """Yield the calls at which all ranks that reach them synchronize.
+
+    The call is a sync point itself or reaches one.
+    """
     groups = itertools.groupby((step for step in steps if step.sync_point), key=lambda step: step.call_site)
     for _, group in groups:
         several = list(group)
@@ -116,7 +133,7 @@ def sync_points_of(steps: Iterable[SequenceItem]) -> Iterator[SequenceItem]:
 
 
 def _is_opposite(one: Tested, other: Tested, *, stays: bool) -> bool:
-    """Tell whether a test came out one way here, and there the same test the other way."""
+    """Return whether two conditions are the same test with opposite results."""
     if one.attempt is not None or other.attempt is not None:
         return False
     (test, truth), (others, other_truth) = _plain(one), _plain(other)
@@ -125,7 +142,7 @@ def _is_opposite(one: Tested, other: Tested, *, stays: bool) -> bool:
 
 
 def _plain(tested: Tested) -> tuple[m.Expr, bool]:
-    """Write a test without negation, and how it came out then."""
+    """Return a condition without its negation, and the matching result."""
     test, truth = unnegated(tested.test, truth=tested.truth)
     if isinstance(test, m.Compare) and len(test.operators) == 1 and test.operators[0] in _POSITIVE:
         return m.Compare(test.left, (_POSITIVE[test.operators[0]],), test.rights), not truth

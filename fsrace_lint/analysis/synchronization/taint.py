@@ -1,11 +1,12 @@
-"""Whether a value can differ between the ranks of one job, and what makes it differ."""
+"""Whether a value can differ between the ranks of one job, and why."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
 from fsrace_lint.analysis.accesses.model import LOOKING
-from fsrace_lint.analysis.dataflow.process_set import BOTTOM, MAIN, SYNCHRONIZING, TOP, ProcessSet
+from fsrace_lint.analysis.dataflow.process_set import BOTTOM, SYNCHRONIZING, TOP, ProcessSet
+from fsrace_lint.analysis.dataflow.rank_partition import WHETHER_DISTRIBUTED
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
     ConditionalValue,
@@ -17,7 +18,7 @@ from fsrace_lint.analysis.values.abstract_values import (
 from fsrace_lint.engine.query import lazy, query
 from fsrace_lint.program.symbols import is_property, qualified_name
 from fsrace_lint.syntax import model as m
-from fsrace_lint.syntax.ast_names import last_name, parts, variable_of
+from fsrace_lint.syntax.ast_names import calls_in, last_name, parts, variable_of
 from fsrace_lint.syntax.record import Record
 from fsrace_lint.syntax.traversal import bound_names, suites
 
@@ -40,32 +41,36 @@ _TELLING: Final = frozenset(
         "tuple",
     }
 )  # fmt: skip
-"""What tells of its arguments what is asked of them; of other calls nothing follows."""
+"""Calls that are tainted by their arguments, in addition to the `pure` calls of the library models."""
 _MAKING_PATHS: Final = frozenset({"os.path.join", "pathlib.Path", "str", "os.path.abspath", "os.fspath"})
-_WHETHER_SET_UP: Final = ((MAIN, TOP), (TOP, MAIN))
-"""How tests for the number of processes, or for a job that was set up, divide them: alone or not."""
 
 
 class RankTaint(Record, frozen=True):
-    """Why a value can differ: `kind`, and the expression that makes it so.
+    """Why a value can differ between ranks.
 
-    `rank`: it tells the processes apart. `files`: it is an answer of the
-    filesystem, which may change in between. `own`: a clock, a random number,
-    a process id, the name of the node. `error`: whether an exception came up.
-    `is_between_ranks` says that two numbers of the process are compared, as that in one
-    group with that in another.
+    Attributes:
+        kind: `rank`: it depends on the rank. `files`: it is a filesystem result, which can change
+            between the calls of two ranks. `own`: it is a clock, a random number, a process ID, or a
+            host name. `error`: it is whether an exception was raised.
+        expr: The expression that differs.
+        is_between_ranks: Whether it compares two ranks, such as the ranks in two process groups.
+        source: The call whose result differs, if known.
     """
 
     kind: Literal["rank", "files", "own", "error"]
     expr: m.Expr
     is_between_ranks: bool = False
+    source: Expression | None = None
 
 
 class TaintAnalysis:
-    """Follows values back to what differs between ranks; what was broadcast or gathered is equal again."""
+    """Traces values back to what differs between ranks.
+
+    Values that were broadcast or gathered are equal on all ranks.
+    """
 
     def __init__(self, entry_states: EntryStates, effects: Effects) -> None:
-        """Prepare for a project."""
+        """Initialize for a project."""
         self.entry_states = entry_states
         self.flows = entry_states.flows
         self.catalog = self.flows.catalog
@@ -73,19 +78,19 @@ class TaintAnalysis:
 
     @query(provisional=None)
     def of(self, expr: m.Expr, scope: Environment) -> RankTaint | None:
-        """Tell why the value of an expression can differ between ranks.
+        """Return why the value of an expression can differ between ranks.
 
         Args:
             expr: The expression.
-            scope: The names as they stand where it is evaluated.
+            scope: The environment in which it is evaluated.
 
         Returns:
-            The first reason found; None where the value is equal, or taken for equal.
+            The first reason found, or None if the value is equal on all ranks or assumed to be.
         """
         return self._find(expr, scope)
 
     def of_test(self, literal: Tested) -> RankTaint | None:
-        """Tell why a test can come out differently on other ranks; whether an error came up is one too."""
+        """Return why a condition can differ between ranks. Whether an exception was raised also counts."""
         if literal.attempt is not None:
             return RankTaint("error", literal.test)
         return self.of(literal.test, literal.scope)
@@ -149,7 +154,7 @@ class TaintAnalysis:
                 return None
 
     def _chosen(self, choice: Union) -> RankTaint | None:
-        """Tell why it can differ whether a name was bound to something or to nothing."""
+        """Return why ranks can choose different values, if one of the values is a constant such as None."""
         if not isinstance(choice, ConditionalValue):
             return None
         nothing = any(isinstance(b, Expression) and isinstance(b.expr, m.Constant) for b in choice.options)
@@ -171,21 +176,21 @@ class TaintAnalysis:
             return None
         operation = self.effects.operation(call, scope)
         if operation is not None:
-            return RankTaint("files", call) if operation.op in LOOKING else None
+            return _of_call("files", call, scope) if operation.op in LOOKING else None
         callee = resolver.callee(call, scope)
         if callee is not None:
             return self._returned(callee, call)
         drawn = self.catalog.exact("random", name) is not None and not self._seeds
         if drawn:
-            return RankTaint("own", call)
+            return _of_call("own", call, scope)
         own = self._own(call, call.function, scope) or self._of_host(call, scope)
         passes = name in _TELLING or self.catalog.exact("pure", name) is not None
         return own or (self._first(parts(call), scope) if passes else None)
 
     def _is_whether_set(self, split: RankPartition, expr: m.Expr, scope: Environment) -> bool:
-        """Tell whether a test asks of a text of the environment whether it is there, which is so for all."""
+        """Return whether a check only tests if an environment variable is set, the same on all ranks."""
         return (
-            split in _WHETHER_SET_UP
+            split in WHETHER_DISTRIBUTED
             and self.entry_states.rank_tests.environment_variable(expr, scope) is not None
         )
 
@@ -195,23 +200,23 @@ class TaintAnalysis:
         return None if same else RankTaint("own", expr)
 
     def _of_host(self, expr: m.Expr, scope: Environment) -> RankTaint | None:
-        """Tell whether an expression is a text of the environment that another machine has otherwise."""
+        """Return the taint of an environment variable that differs between hosts."""
         name = self.entry_states.rank_tests.environment_variable(expr, scope)
         entry = None if name is None else self.catalog.exact("environment", name)
         return RankTaint("own", expr) if entry is not None and entry.means == "host" else None
 
     @lazy
     def _seeds(self) -> bool:
-        """Whether anything in the project is named as what sets a seed, so that all may draw the same."""
+        """Whether the project uses a function that sets a seed, so that ranks may draw the same numbers."""
         return self.flows.relevance.reads(self.catalog.names("seed"))
 
     def _is_rank(self, expr: m.Expr, scope: Environment) -> bool:
-        """Tell whether a value is the number of the process; a test whether it is set at all is none."""
+        """Return whether an expression is a rank."""
         return self.entry_states.rank_tests.rank_scope(expr, scope) not in {None, "worker"}
 
     def _compared(self, expr: m.Compare, scope: Environment) -> RankTaint | None:
         split = self.entry_states.rank_tests.partition(expr, scope)
-        if split in _WHETHER_SET_UP and self._is_rank_or_size(expr, scope):
+        if split in WHETHER_DISTRIBUTED and self._is_rank_or_size(expr, scope):
             return None
         between = all(self._is_rank(side, scope) for side in (expr.left, *expr.rights))
         if between or _tells_apart(split):
@@ -223,14 +228,14 @@ class TaintAnalysis:
         return self._of_presence(self.entry_states.rank_tests.known(expr.left, scope)) if own else found
 
     def _of_presence(self, binding: Binding | None) -> RankTaint | None:
-        """Tell why it can differ whether a name is bound to None; a value of one's own is never None."""
+        """Return why ranks can differ in whether a name is None. A value with taint `own` is never None."""
         if isinstance(binding, Union):
             return next(filter(None, map(self._of_presence, binding.options)), None) or self._chosen(binding)
         found = None if binding is None else self._bound(binding)
         return None if found is None or found.kind == "own" else found
 
     def _is_made(self, expr: m.Expr, scope: Environment) -> bool:
-        """Tell whether a name stands for a text or a path that was put together, which is never None."""
+        """Return whether a name is bound to a formatted string or a joined path, which is never None."""
         bound = self.entry_states.rank_tests.known(expr, scope)
         if not isinstance(bound, Expression):
             return False
@@ -239,32 +244,34 @@ class TaintAnalysis:
         return isinstance(bound.expr, (m.Format, m.Binary))
 
     def _is_rank_or_size(self, expr: m.Compare, scope: Environment) -> bool:
-        """Tell whether a comparison asks whether there are several processes, and nothing else."""
+        """Return whether a comparison is only about ranks, the world size, and constants."""
         return all(
             isinstance(side, m.Constant) or self._is_rank(side, scope) or not parts(side)
             for side in (expr.left, *expr.rights)
         )
 
     def _returned(self, function: LinkedFunction, shown: m.Expr) -> RankTaint | None:
-        """Tell why what a function of the project returns can differ."""
+        """Return why the result of a function of the project can differ between ranks."""
         if function.facts.is_generator:
             return None
         exits = self.flows.exit_points(function)
         for way in exits:
             found = None if way.value is None else self.of(way.value, way.state.scope)
             if found is not None:
-                return RankTaint(found.kind, shown)
-        if any(map(self._may_be_nothing, exits)) and self._asks(function):
-            return RankTaint("files", shown)
+                return RankTaint(found.kind, shown, source=found.source)
+        if any(map(self._may_be_nothing, exits)):
+            asked = next(filter(self.effects.looks, self.flows.call_sites(function)), None)
+            if asked is not None:
+                return RankTaint("files", shown, source=Expression(asked.call, asked.state.scope))
         if any(way.value is not None and not isinstance(way.value, m.Constant) for way in exits):
             kinds = self._deciding(way for way in exits if _is_nothing(way.value))
         else:
             kinds = self._deciding(exits)
         found = next(kinds, None) if len(exits) > 1 else None
-        return None if found is None else RankTaint(found.kind, shown)
+        return None if found is None else RankTaint(found.kind, shown, source=found.source)
 
     def _part_returned(self, part: UnpackedPart) -> RankTaint | None:
-        """Tell why it can differ whether a function returns something or nothing at one place of a tuple."""
+        """Return why ranks can differ in whether one item of a returned tuple is empty."""
         call, scope, index = part.source.expr, part.source.scope, part.index or 0
         callee = self.flows.resolver.callee(call, scope) if isinstance(call, m.Call) else None
         exits = () if callee is None else self.flows.exit_points(callee)
@@ -274,30 +281,29 @@ class TaintAnalysis:
             if isinstance(way.value, m.Sequence) and any(map(_is_nothing, way.value.items[index:][:1]))
         ]
         found = next(self._deciding(empty), None) if len(empty) < len(exits) else None
-        return None if found is None else RankTaint(found.kind, call)
+        return None if found is None else RankTaint(found.kind, call, source=found.source)
 
     def _may_be_nothing(self, way: ExitPoint) -> bool:
-        """Tell whether a function returns a variable that was bound to something, or stayed None."""
+        """Return whether an exit returns a variable that is empty on some paths only."""
         bound = way.state.scope.get(way.value.id) if isinstance(way.value, m.Name) else None
         options = bound.options if type(bound) is Union else ()
         empty = [isinstance(o, Expression) and _is_nothing(o.expr) for o in options]
         return any(empty) and not all(empty)
 
-    def _asks(self, function: LinkedFunction) -> bool:
-        """Tell whether a function asks the filesystem what is there."""
-        return any(map(self.effects.looks, self.flows.call_sites(function)))
-
     @query
     def _counted_up(self, function: LinkedFunction) -> frozenset[str]:
-        """Name the variables that a function changes as long as it finds something: the next free number."""
+        """Return the variables that a `while` loop with a filesystem check binds.
+
+        An example is the search for the next free number.
+        """
         asked = {
             call_site.call for call_site in self.flows.call_sites(function) if self.effects.looks(call_site)
         }
-        loops = (loop for loop in _whiles(function.facts.body) if not asked.isdisjoint(_calls(loop.test)))
+        loops = (loop for loop in _whiles(function.facts.body) if not asked.isdisjoint(calls_in(loop.test)))
         return frozenset(bound_names(s for loop in loops for s in loop.body))
 
     def _deciding(self, ways: Iterable[ExitPoint]) -> Iterator[RankTaint]:
-        """Give the differing tests that decide which way a function is left."""
+        """Yield the taints of the conditions that decide which exit a function takes."""
         for way in ways:
             for literal in way.state.conditions:
                 found = self.of_test(literal) if literal.exit not in {"raise", "exit"} else None
@@ -306,7 +312,7 @@ class TaintAnalysis:
 
     @query
     def _given_to_collectives(self, function: LinkedFunction) -> frozenset[str]:
-        """Name the variables of a function that a collective was given, which makes them equal."""
+        """Return the variables that a function passes to a collective, which makes them equal."""
         names = set()
         for call_site in self.flows.call_sites(function):
             called = self.flows.resolver.symbol(call_site.call.function, call_site.state.scope)
@@ -317,8 +323,12 @@ class TaintAnalysis:
         return frozenset(names - {""})
 
 
+def _of_call(kind: Literal["files", "own"], call: m.Call, scope: Environment) -> RankTaint:
+    return RankTaint(kind, call, source=Expression(call, scope))
+
+
 def _whiles(statements: Iterable[m.Statement]) -> Iterator[m.While]:
-    """Give the `while` loops among some statements and in them."""
+    """Yield the `while` loops in some statements, including nested ones."""
     for statement in statements:
         if isinstance(statement, m.While):
             yield statement
@@ -326,24 +336,16 @@ def _whiles(statements: Iterable[m.Statement]) -> Iterator[m.While]:
             yield from _whiles(suite)
 
 
-def _calls(expr: m.Expr) -> Iterator[m.Call]:
-    """Give the calls in a test."""
-    if isinstance(expr, m.Call):
-        yield expr
-    for part in parts(expr):
-        yield from _calls(part)
-
-
 def _tells_apart(split: RankPartition) -> bool:
-    """Tell whether a test surely comes out one way for some processes, and the other way for others."""
+    """Return whether a check is certainly true on some ranks and false on others."""
     true, false = split
     return (bool(true & ~false) and bool(false & ~true)) or _picks_one(true, false)
 
 
 def _picks_one(true: ProcessSet, false: ProcessSet) -> bool:
-    """Tell whether a test is true, or false, for one certain process of whatever number."""
+    """Return whether a check is true, or false, on exactly one process."""
     one = true if false == TOP else false if true == TOP else TOP
-    return one not in {TOP, BOTTOM} and (true, false) not in _WHETHER_SET_UP
+    return one not in {TOP, BOTTOM} and (true, false) not in WHETHER_DISTRIBUTED
 
 
 def _is_about_none(expr: m.Compare) -> bool:

@@ -1,4 +1,4 @@
-"""Acts of different processes on one path with nothing in between that orders them."""
+"""Accesses to one path by different processes, with no sync point in between."""
 
 from __future__ import annotations
 
@@ -37,15 +37,19 @@ Kind = Literal[
 
 
 class UnorderedPair(Record, frozen=True):
-    """Two acts of different processes that nothing orders, the one that is meant to be first.
+    """Two accesses by different processes that nothing orders.
 
-    `write-read`: one makes what the others use; `delete-use`: one deletes where the others
-    then make or use something; `use-delete`: one deletes what the others still use;
-    `write-gather`: one reads what all have written; `make-delete`: one makes what others
-    may still delete; `make-refuse`: one makes what others, who may still look, raise for;
-    `check-make`: one may still look, and raise for what others make.
-    `certain` says that those who come to the second act may come from the first;
-    `guard` is the rank test of the branch around the one's act, the outermost.
+    Attributes:
+        kind: The conflict. `write-read`: one process creates what the other ranks use. `delete-use`: one
+            deletes a path where the other ranks then create or use something. `use-delete`: one deletes
+            what the other ranks still use. `write-gather`: one reads what all have written.
+            `make-delete`: one creates what the other ranks may still delete. `make-refuse`: one creates
+            a path, and the other ranks raise if their check finds it. `check-make`: the check of one
+            process raises if it finds what the other ranks create.
+        before: The access that is intended to be first.
+        after: The access that is intended to be second.
+        certain: Whether ranks can reach the second access from the first.
+        guard: The outermost rank check whose branch contains the access of the one process.
     """
 
     kind: Kind
@@ -56,36 +60,36 @@ class UnorderedPair(Record, frozen=True):
 
     @property
     def alone(self) -> SequenceItem:
-        """The act of the one."""
+        """The access of the one process."""
         return self.before if self.kind in _FIRST_ALONE else self.after
 
     @property
     def shared(self) -> SequenceItem:
-        """The act of the others."""
+        """The access of the other processes."""
         return self.after if self.kind in _FIRST_ALONE else self.before
 
     @property
     def path(self) -> str:
-        """The path of the one, as the source spells it."""
+        """The path of the one process, as in the source."""
         return "" if self.alone.path is None else self.alone.path.text
 
 
 _OF_FILES: Final = frozenset({"isfile", "is_file"})
-"""Tests that find no folder."""
+"""Checks that are false for a directory."""
 _FIRST_ALONE: Final[frozenset[Kind]] = frozenset({"write-read", "delete-use", "check-make"})
 
 
 class UnorderedPairs:
-    """Finds such acts in the sequences of functions."""
+    """Finds unordered accesses in the event sequences of functions."""
 
     def __init__(self, sequences: EventSequences) -> None:
-        """Prepare for a project; nothing is followed yet."""
+        """Initialize for a project."""
         self.sequences = sequences
         self.entry_states = sequences.entry_states
         self.taint = sequences.taint
 
     def of(self, function: LinkedFunction) -> Iterator[UnorderedPair]:
-        """Give the unordered acts of a function, the first use of each that one process does alone."""
+        """Yield the unordered accesses of a function, one pair for each first access."""
         steps = self.sequences.of(function)
         paths = {i: step.path for i, step in enumerate(steps) if step.path is not None}
         operations = list(paths)
@@ -116,7 +120,7 @@ class UnorderedPairs:
     def _conflict(
         self, step: SequenceItem, later: SequenceItem, here: AbstractPath, there: AbstractPath
     ) -> UnorderedPair | None:
-        """Tell how two acts are at odds, if one process does one of them, and others the other."""
+        """Return how two accesses conflict if one process runs one of them and others run the other."""
         kind = None if later.call_site is step.call_site else _kind(step, later, here, there)
         if kind is None and step.op == "probe" and here == there:
             kind = self._refused(step, later, there)
@@ -130,14 +134,14 @@ class UnorderedPairs:
         return replace(pair, certain=certain, guard=self._guard(pair.alone))
 
     def _guard(self, alone: SequenceItem) -> Span | None:
-        """Give the outermost rank test in the function whose branch holds the act of the one."""
+        """Return the outermost rank check whose branch contains the access of the one process."""
         for literal in alone.call_site.state.conditions:
             if literal.branch is not None and not literal.exit and self._tells_ranks(literal):
                 return literal.branch.span
         return None
 
     def _refused(self, step: SequenceItem, later: SequenceItem, made: AbstractPath) -> Kind | None:
-        """Tell whether a test leaves the function where it finds what a later act makes."""
+        """Return the conflict if a check leaves the function when it finds what a later access creates."""
         if later.op not in _MAKING or made.rank_dependent:
             return None
         tests = self.sequences.accesses.tests.among(later.call_site.state.conditions, later.call_site.call)
@@ -153,7 +157,7 @@ class UnorderedPairs:
 
     @staticmethod
     def _is_of_others(pair: UnorderedPair, entering: ProcessSet) -> bool:
-        """Tell whether one of those that enter does the one act alone, and others the other at any time."""
+        """Return whether one process runs one access alone, and others can run the other at any time."""
         one, many = pair.alone, pair.shared
         others = many.processes & ~one.processes & entering
         if not _is_of_one(one) or others == BOTTOM or not one.processes & entering:
@@ -165,18 +169,18 @@ class UnorderedPairs:
         return difference is not None and difference.kind == "rank"
 
     def _is_tolerant(self, pair: UnorderedPair) -> bool:
-        """Tell whether the others accept that nothing is there."""
+        """Return whether the access of the other processes handles a missing path."""
         caught = self.entry_states.protection.caught(pair.shared.call_site)
         return pair.kind not in {"make-delete", "make-refuse", "check-make"} and handles(
             caught, "FileNotFoundError"
         )
 
     def _is_ordered(self, steps: Sequence[SequenceItem], first: int, last: int) -> bool:
-        """Tell whether the processes of two steps meet in between.
+        """Return whether a sync point orders two events.
 
-        Those of the first act meet after it, and those of the second before it, in one
-        call or in two of the same kind for one each (`if rank != 0: barrier()`), of which
-        one may be left after it. After a test that leaves, those that stay are enough.
+        The ranks of the first event must reach a sync point after it, and those of the second one before it.
+        This can be one call, or two matching calls on different ranks (`if rank != 0: barrier()`). After a
+        check that leaves the function, only the remaining ranks need to synchronize.
         """
         step, later = steps[first], steps[last]
         if step.op == "probe":
@@ -192,7 +196,10 @@ class UnorderedPairs:
         return self._meet_apart(steps, first, last)
 
     def _meet_apart(self, steps: Sequence[SequenceItem], first: int, last: int) -> bool:
-        """Tell whether those of two steps meet in between in two calls of a kind, each in one of them."""
+        """Return whether the ranks of two events synchronize in between at two matching calls.
+
+        Each rank reaches one of the two calls.
+        """
         wanted = steps[first].processes | steps[last].processes
         sync_points = [s for s in steps[first:last] if self._synchronizes(s, steps[first], BOTTOM)]
         return any(
@@ -203,9 +210,9 @@ class UnorderedPairs:
         )
 
     def _synchronizes(self, sync_point: SequenceItem, step: SequenceItem, processes: ProcessSet) -> bool:
-        """Tell whether some processes wait in a call for the others, whatever they find on the filesystem.
+        """Return whether some ranks wait in a call for the other ranks, whatever they find on the filesystem.
 
-        Who dies on the way there does nothing any more.
+        Ranks that raise before it do not matter.
         """
         if not sync_point.sync_point or sync_point.processes & processes != processes:
             return False
@@ -216,7 +223,7 @@ class UnorderedPairs:
 
 
 def _heads(paths: Mapping[int, AbstractPath]) -> dict[int, int]:
-    """Number what paths begin with, 0 for what `_kind` may hold against a path that begins otherwise."""
+    """Number the first components of paths. The number is 0 if `_kind` may match paths with another start."""
     numbers: dict[tuple[Component, ...], int] = {}
     return {
         step: 0 if _fits_any(path) else numbers.setdefault(path.components[:1], len(numbers) + 1)
@@ -225,12 +232,12 @@ def _heads(paths: Mapping[int, AbstractPath]) -> dict[int, int]:
 
 
 def _fits_any(path: AbstractPath) -> bool:
-    """Tell whether it is the current folder, the folder of some path, or one part that differs by rank."""
+    """Return whether a path is the current directory, an unresolved parent, or one rank-dependent part."""
     return path.is_some_parent or not path.components or (len(path.components) == 1 and path.rank_dependent)
 
 
 def _kind(step: SequenceItem, later: SequenceItem, here: AbstractPath, there: AbstractPath) -> Kind | None:
-    """Tell how two acts in a row are at odds by what they do at two paths, whoever does them."""
+    """Return how two consecutive accesses conflict by their operations and paths, on any ranks."""
     op, then = step.op, later.op
     if here.rank_dependent:
         gathers = op in _MAKING and then in _USING and not there.rank_dependent
@@ -253,12 +260,15 @@ def _kind(step: SequenceItem, later: SequenceItem, here: AbstractPath, there: Ab
 
 
 def _has_made_it_too(step: SequenceItem, later: SequenceItem) -> bool:
-    """Tell whether all make a folder, who looks into it among them: what others make there is the same."""
+    """Return whether every rank that reads a directory also creates it.
+
+    The ranks then find the directory whatever the order.
+    """
     return step.op == "mkdir" and not later.processes & ~step.processes
 
 
 def _are_alike(own: AbstractPath, other: AbstractPath) -> bool:
-    """Tell whether two paths differ only in what stands for a number: the part of one rank, and of any."""
+    """Return whether two paths differ only in what is not literal, such as the rank and a loop variable."""
     if own.components[:-1] != other.components[:-1] or not own.components or not other.components:
         return False
     last = own.components[-1], other.components[-1]
@@ -267,5 +277,5 @@ def _are_alike(own: AbstractPath, other: AbstractPath) -> bool:
 
 
 def _is_of_one(step: SequenceItem) -> bool:
-    """Tell whether one process of the job or of each node does it, by a test there."""
+    """Return whether one process of the job, or of each node, runs an access because of a rank check."""
     return step.operation is not None and step.processes not in {BOTTOM, TOP} and runs(step.processes) in _ONE

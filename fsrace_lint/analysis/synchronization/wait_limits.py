@@ -1,4 +1,4 @@
-"""How long a loop waits at most."""
+"""The timeouts of loops that wait."""
 
 from __future__ import annotations
 
@@ -32,10 +32,13 @@ _COUNTER: Final = re.compile(
 
 
 class WaitLimit(Record, frozen=True):
-    """The longest wait.
+    """The longest time that a loop waits.
 
-    `is_set` says that there is one; `seconds` how long it is, where that is known,
-    and `parameter` who decides it, where that is a parameter of the function.
+    Attributes:
+        is_set: Whether there is a limit.
+        seconds: The limit, if known.
+        parameter: The parameter of the function that determines the limit, if any.
+        factor: The number of seconds for each unit of the parameter.
     """
 
     is_set: bool
@@ -45,15 +48,15 @@ class WaitLimit(Record, frozen=True):
 
 
 class WaitLimits:
-    """Reads the limits of loops that wait."""
+    """Computes the limits of loops that wait."""
 
     def __init__(self, entry_states: EntryStates) -> None:
-        """Prepare for a project."""
+        """Initialize for a project."""
         self.entry_states = entry_states
         self.flows = entry_states.flows
 
     def is_sleep(self, call_site: CallSite) -> bool:
-        """Tell whether a call only lets time pass."""
+        """Return whether a call only sleeps."""
         catalog = self.flows.catalog
         if last_name(call_site.call.function) not in catalog.last_names["sleep"]:
             return False
@@ -61,15 +64,15 @@ class WaitLimits:
         return name is not None and catalog.exact("sleep", name) is not None
 
     def of(self, loop: LoopStatement, call_sites: dict[m.Call, CallSite], look: m.Call) -> WaitLimit:
-        """Tell how long a loop waits at most.
+        """Return the longest time that a loop waits.
 
         Args:
             loop: A loop that waits.
             call_sites: The calls of its function.
-            look: The call for whose result it waits.
+            look: The call whose result it waits for.
 
         Returns:
-            Its limit; the rounds of a loop that counts them take as long as its sleep.
+            The limit. If the loop counts its iterations, their number times the duration of the sleep.
         """
         called = [call_sites[call] for call in calls_in(loop.body) if call in call_sites]
         pause = next((call_site for call_site in called if self.is_sleep(call_site)), None)
@@ -95,7 +98,7 @@ class WaitLimits:
         return WaitLimit(is_set=False)
 
     def _counted_down(self, loop: m.While, pause: CallSite, seconds: WaitLimit) -> WaitLimit | None:
-        """Tell how long a loop waits that makes a variable smaller until a test of it comes out otherwise."""
+        """Return the limit of a loop that decreases a variable until a condition on it changes, or None."""
         tested = [expr for test in tests_of(loop) for expr in within(test)]
         for left, step in _steps_down(loop):
             if left in tested:
@@ -107,7 +110,7 @@ class WaitLimits:
         return None
 
     def passed(self, limit: WaitLimit, call_site: CallSite, callee: LinkedFunction) -> WaitLimit:
-        """Tell what a limit is in one call of the function that waits."""
+        """Return the limit with the arguments of one call of the waiting function."""
         arguments = bind(call_site.call, callee)
         value = None if limit.parameter is None else arguments.argument_for(limit.parameter)
         return limit if value is None else _times(self._number(value, call_site.state.scope), limit.factor)
@@ -139,7 +142,7 @@ def _times(limit: WaitLimit, factor: float | None) -> WaitLimit:
 
 
 def _steps_down(loop: m.While) -> Iterator[tuple[m.Expr, m.Expr]]:
-    """Give what a loop makes smaller in each round, and by how much."""
+    """Yield the targets that a loop decreases in each iteration, and by how much."""
     for statement in all_in(loop.body):
         match statement:
             case m.Assign(targets=(target,), value=m.Binary(operator="-", left=left, right=step)):
@@ -148,7 +151,7 @@ def _steps_down(loop: m.While) -> Iterator[tuple[m.Expr, m.Expr]]:
 
 
 def _rounds(iterable: m.Expr) -> m.Expr:
-    """Give the expression of how often a loop over `range` goes."""
+    """Return the number of iterations of a loop over `range(count)`."""
     match iterable:
         case m.Call(function=m.Name(id="range"), arguments=(count,)):
             return count
@@ -157,7 +160,7 @@ def _rounds(iterable: m.Expr) -> m.Expr:
 
 
 def _comparisons(test: m.Expr, look: m.Call) -> Iterator[m.Compare]:
-    """Give the comparisons in a test that ask for the time or a count, and not for what is waited for."""
+    """Yield the comparisons in a condition that are about time or a count, not about the polled path."""
     if any(call is look for call in calls_of(test)) and isinstance(test, m.Compare):
         return
     if isinstance(test, m.Compare) and len(test.operators) == 1 and test.operators[0] in _ORDER:

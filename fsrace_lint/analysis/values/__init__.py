@@ -1,1 +1,1 @@
-"""Values of expressions without running them: resolution through bindings, calls, containers and types."""
+"""Static values of expressions: resolution through bindings, calls, containers, and types."""

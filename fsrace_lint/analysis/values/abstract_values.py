@@ -1,4 +1,4 @@
-"""What a name stands for at one point of a function."""
+"""Bindings of names at one point of a function."""
 
 from __future__ import annotations
 
@@ -13,75 +13,78 @@ if TYPE_CHECKING:
     from fsrace_lint.syntax import model as m
 
 _LONGEST: Final = 24
-"""After so many bindings on top of each other they are joined; so are so many of what came of that."""
+"""The number of consecutive bindings after which they are joined into one environment.
+
+The same number of joined environments are joined in turn.
+"""
 _SHALLOW: Final = 16
-"""Up to here what was looked up in outer scopes is not kept: it is soon found again."""
+"""Up to this depth, lookups in parent environments are not cached, because they are fast."""
 _MOST_NESTED: Final = 100
-"""A name that so many branches in a row may bind is followed no further."""
+"""A name that this many consecutive branches may bind becomes unknown."""
 
 
 class Expression(Record, frozen=True, eq=False):
-    """An expression, to be read with the names as they stood when it was evaluated."""
+    """An expression with the environment in which it is evaluated."""
 
     expr: m.Expr
     scope: Environment
 
 
 class Argument(Record, frozen=True, eq=False):
-    """Whatever the callers pass for a parameter."""
+    """The value that callers pass for a parameter."""
 
     function: LinkedFunction
     parameter: m.Parameter
 
 
 class Derived(Record, frozen=True, eq=False):
-    """Something that comes out of a value."""
+    """A value that is derived from an expression."""
 
     source: Expression
 
 
 class IterationElement(Derived, frozen=True, eq=False):
-    """One element of an iterable, in a loop or unpacking; `index` tells which part of it."""
+    """An element of an iterable, in a loop or by unpacking; or the item `index` of that element."""
 
     index: int | None = None
 
 
 class UnpackedPart(Derived, frozen=True, eq=False):
-    """One part of a value that was unpacked into several names; `index` where it can be counted."""
+    """One item of a value that is unpacked into multiple names; `index` is its position, if known."""
 
     index: int | None = None
 
 
 class ContextResult(Derived, frozen=True, eq=False):
-    """What `with source as name` binds."""
+    """The value that `with source as name` binds."""
 
 
 class Union(Record, frozen=True, eq=False):
-    """One of several bindings."""
+    """One of multiple bindings."""
 
     options: tuple[Binding, ...]
     nested: int = 0
-    """How many of its kind lie in each other in it."""
+    """The depth of unions within this union."""
 
 
 class ConditionalValue(Union, frozen=True, eq=False, kw_only=True):
-    """The first of two bindings where the test held, else the second."""
+    """The first of two bindings if the condition is true, and the second if it is false."""
 
     test: Expression
 
 
 class Unknown(Record, frozen=True, eq=False):
-    """Something that was not followed."""
+    """A value that is not analyzed."""
 
 
 REBOUND: Final = Unknown()
-"""What some function binds a variable of a module to."""
+"""The binding of a module variable by a function that declares it `global`, if unknown."""
 
 Binding: TypeAlias = Expression | Argument | Derived | Union | Unknown
 
 
 class Environment:
-    """The bindings of one function at one point; never changed once made.
+    """The immutable bindings of a function at one point.
 
     Dotted targets (`self.x = …`) are bound under their dotted name.
     """
@@ -95,22 +98,22 @@ class Environment:
         parent: Environment | None = None,
         level: int = 0,
     ) -> None:
-        """Make a scope of `function` with `names` on top of those of `parent`."""
+        """Create an environment of `function` with `names` in addition to those of `parent`."""
         self.function = function
         self.parent = parent
         self._found: dict[str, Binding | None] | None = None
         self._level = level
-        """How often what is here was joined: the levels rise from a scope to its parents."""
+        """How often this environment was joined. Levels increase from an environment to its parents."""
         same = parent is not None and parent._level == level
         self._run: int = parent._run + 1 if parent is not None and same else 0
-        """How many of its nearest parents have the same level."""
+        """The number of consecutive parents with the same level."""
         self.names: dict[str, Binding] | None = names
-        if len(names) == 1:  # as most; a dictionary takes more than all the rest
+        if len(names) == 1:  # in most cases; a dictionary uses more memory than the rest of the object
             ((self._name, self._bound),) = names.items()
             self.names = None
 
     def get(self, name: str) -> Binding | None:
-        """Give the binding of a local name, or None where this function has not bound it."""
+        """Return the binding of a local name, or None if this function has not bound it."""
         names = self.names
         if names is None:
             if self._name == name:
@@ -139,7 +142,7 @@ class Environment:
         return binding
 
     def bind(self, names: dict[str, Binding]) -> Environment:
-        """Give the scope after `names` are bound."""
+        """Return the environment after `names` are bound."""
         if not names:
             return self
         made = Environment(self.function, names, self)
@@ -148,7 +151,7 @@ class Environment:
         return made
 
     def _joined(self) -> Environment:
-        """Join the scopes of one level at the end into one of the next: so few are to be asked for a name."""
+        """Return these environments of one level as one of the next level, so that lookups stay fast."""
         chain: list[Environment] = []
         scope: Environment | None = self
         while scope is not None and scope._level == self._level:
@@ -163,28 +166,28 @@ class Environment:
         return Environment(self.function, names, scope, self._level + 1)
 
     def forget(self, names: Iterable[str]) -> Environment:
-        """Give the scope in which nothing is known of `names`."""
+        """Return the environment in which `names` are unknown."""
         return self.bind({name: Unknown() for name in names})
 
 
 def _lives_outside(name: str, scope: Environment) -> bool:
-    """Tell whether a name can have a value that this function did not bind."""
+    """Return whether code outside this function can have bound a name."""
     return "." in name or name in scope.function.facts.outer_names
 
 
 def merge(
     first: Environment, second: Environment, names: Iterable[str], test: Expression | None = None
 ) -> Environment:
-    """Join two ways that meet.
+    """Join the environments of two branches.
 
     Args:
-        first: The bindings of one way (the one on which `test` held).
-        second: Those of the other.
-        names: The names that either way may have bound.
-        test: What decided between the ways, where that was a test.
+        first: The environment after one branch, in which `test` is true.
+        second: The environment after the other branch.
+        names: The names that either branch may have bound.
+        test: The condition, if a condition chooses the branch.
 
     Returns:
-        The bindings after both.
+        The environment after both.
     """
     joined: dict[str, Binding] = {}
     for name in names:

@@ -1,4 +1,4 @@
-"""What the names that statements bind are bound to."""
+"""The bindings that statements create."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def source_of(binding: Binding) -> str:
-    """Spell what a name is an element of, or what it was entered by."""
+    """Return the source of an iterable or a context manager that a name is bound from."""
     match binding:
         case IterationElement(source=value) | ContextResult(source=value):
             return spell(value.expr)
@@ -30,7 +30,10 @@ def source_of(binding: Binding) -> str:
 
 
 def targets_of(target: m.Expr, binding: Binding) -> dict[str, Binding]:
-    """Bind the names of a target to parts of one value; those of an unpacked value are unknown."""
+    """Return the bindings of the names in a target to a value or its items.
+
+    The items are unknown unless the value is an element of an iterable or an unpacked item.
+    """
     name = target_name(target)
     if name is not None:
         return {name: binding}
@@ -51,7 +54,7 @@ def targets_of(target: m.Expr, binding: Binding) -> dict[str, Binding]:
 
 
 def assigned(target: m.Expr, value: m.Expr, scope: Environment) -> dict[str, Binding]:
-    """Bind the names of a target as `target = value` does."""
+    """Return the bindings of the names in a target after `target = value`."""
     name = target_name(target)
     if name is not None:
         return {name: Expression(value, scope)}
@@ -71,5 +74,5 @@ def assigned(target: m.Expr, value: m.Expr, scope: Environment) -> dict[str, Bin
 
 
 def is_none(binding: Binding) -> bool:
-    """Tell whether a name is bound to None, which stands for what comes later."""
+    """Return whether a binding is None, the usual placeholder for a later value."""
     return isinstance(binding, Expression) and binding.expr == m.Constant(None)

@@ -1,4 +1,4 @@
-"""What a call is given, by the argument that the catalog or a parameter names."""
+"""Arguments of calls, by the names in the library models or by parameters."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 
 def library_argument(call: m.Call, which: str) -> m.Expr | None:
-    """Find an argument of a call of a library's function.
+    """Return an argument of a call of a library function.
 
     Args:
         call: The call.
-        which: Which, as the catalog writes it: `position:keyword`; none if empty.
+        which: The argument, as in the library models: `position:keyword`. Empty for none.
 
     Returns:
-        Its expression; an Opaque where `*args` or `**kwargs` may hold it; None where it is not given.
+        The expression, an `Opaque` if `*args` or `**kwargs` may contain it, or None if not passed.
     """
     return _find(call, argument(which)) if which else None
 
 
 def words(flags: m.Expr | None) -> Iterable[str]:
-    """Name the flags of `os.O_CREAT | os.O_EXCL`."""
+    """Yield the names of the flags in an expression such as `os.O_CREAT | os.O_EXCL`."""
     if isinstance(flags, m.Binary):
         yield from words(flags.left)
         yield from words(flags.right)
@@ -38,8 +38,8 @@ def words(flags: m.Expr | None) -> Iterable[str]:
         yield last_name(flags)
 
 
-def holds(flag: bool | str, call: m.Call) -> bool:  # noqa: FBT001  # as the catalog writes it
-    """Tell whether a call is so, by its nature or by one of its flags."""
+def holds(flag: bool | str, call: m.Call) -> bool:  # noqa: FBT001  # as the library models write it
+    """Return whether a flag of the library models is true for a call: always, or by an argument."""
     if isinstance(flag, bool):
         return flag
     values = [(which.default, _find(call, which)) for which in catalog_flags(flag)]
@@ -51,7 +51,7 @@ def _is_false(expr: m.Expr) -> bool:
 
 
 def arguments_of(call: m.Call) -> Iterator[tuple[int | None, str | None, m.Expr]]:
-    """Give the arguments of a call, each with its position or its keyword."""
+    """Yield the arguments of a call, each with its position or its keyword."""
     for position, value in enumerate(call.arguments):
         yield position, None, value
     for keyword in call.keywords:
@@ -59,38 +59,39 @@ def arguments_of(call: m.Call) -> Iterator[tuple[int | None, str | None, m.Expr]
 
 
 class BoundArguments(Record, frozen=True, eq=False):
-    """The arguments of a call beside the parameters of the project's function that it calls."""
+    """The arguments of a call, bound to the parameters of a function of the project."""
 
     call: m.Call
     function: LinkedFunction
 
     def argument_for(self, parameter: m.Parameter) -> m.Expr | None:
-        """Find what is passed for a parameter.
+        """Return the argument for a parameter.
 
         Args:
-            parameter: The parameter; for the object of a method that is what stands before the dot.
+            parameter: The parameter. For the first parameter of a method, the argument is the receiver.
 
         Returns:
-            Its expression; an Opaque where `*args` or `**kwargs` may hold it; None where the default is used.
+            The expression, an `Opaque` if `*args` or `**kwargs` may contain it, or None if the default is
+            used.
         """
         name, names = parameter.name, self.function.positional
         return _find(self.call, ArgumentName(names.index(name) if name in names else None, name))
 
     def source_of(self, parameter: m.Parameter) -> m.Expr | None:
-        """Find what is passed for a parameter, or the `*task` that is spread over it and others."""
+        """Return the argument for a parameter, or the `*args` that may contain it."""
         value = self.argument_for(parameter)
         spread = [each for each in self.call.arguments if isinstance(each, m.Starred)]
         return spread[0] if value == m.Opaque() and len(spread) == 1 else value
 
     def parameter_for(self, position: int | None, keyword: str | None) -> str | None:
-        """Name the parameter that receives the argument at a position, or with a keyword."""
+        """Return the name of the parameter at a position or with a keyword, or None."""
         if position is None:
             return keyword
         return next(iter(self.function.positional[position:]), None)
 
 
 def bind(call: m.Call, function: LinkedFunction) -> BoundArguments:
-    """Bind the arguments of a call to the parameters of the function of the project that it calls."""
+    """Bind the arguments of a call to the parameters of a function of the project."""
     return BoundArguments(call, function)
 
 

@@ -1,4 +1,4 @@
-"""What follows in a function from the constants that a call of it passes."""
+"""The effect of constant arguments of a call on conditions in the callee."""
 
 from __future__ import annotations
 
@@ -21,35 +21,32 @@ _COMPARED: Final[dict[str, Callable[[object, object], bool]]] = {
     "is": operators.is_,
     "is not": operators.is_not,
 }
-"""How constants compare; `is` is asked of None, True and False, of each of which there is one."""
+"""The comparison operators on constants. `is` is meaningful for None, True, and False."""
 
 
 def constant_passed(expr: m.Expr, call: m.Call, callee: LinkedFunction) -> m.Constant | None:
-    """Give the constant that a call passes where the function called reads a parameter of its own."""
+    """Return the constant that a call passes for a parameter of the callee, or its constant default."""
     parameter = callee.parameters.get(expr.id) if isinstance(expr, m.Name) else None
     value = None if parameter is None else bind(call, callee).argument_for(parameter) or parameter.default
     return value if isinstance(value, m.Constant) else None
 
 
 def refutes(call: m.Call, callee: LinkedFunction, test: m.Expr, scope: Environment, *, truth: bool) -> bool:
-    """Tell whether a test in a function cannot come out one way, by the constants that a call passes.
+    """Return whether the constant arguments of a call rule out one result of a condition.
 
     Args:
         call: The call.
-        callee: The function called.
-        test: The test in it.
-        scope: The names there: a parameter that was bound anew tells nothing of what was passed.
-        truth: How it would come out.
-
-    Returns:
-        Whether the call rules that out.
+        callee: The function that it calls.
+        test: The condition in the callee.
+        scope: The environment of the condition. Parameters that were rebound are ignored.
+        truth: The result to rule out.
     """
     outcome = _outcome(call, callee, test, scope)
     return outcome is not None and outcome != truth
 
 
 def _outcome(call: m.Call, callee: LinkedFunction, test: m.Expr, scope: Environment) -> bool | None:
-    """Tell how a test comes out in the function called; None where the constants passed do not say it."""
+    """Return the result of a condition in the callee, or None if the constants do not determine it."""
     match test:
         case m.Not(value=value):
             inner = _outcome(call, callee, value, scope)
@@ -70,7 +67,7 @@ def _outcome(call: m.Call, callee: LinkedFunction, test: m.Expr, scope: Environm
 
 
 def _kept(call: m.Call, callee: LinkedFunction, expr: m.Expr, scope: Environment) -> m.Constant | None:
-    """Give the constant that a call passes for a parameter which still has it where it is read."""
+    """Return the constant that a call passes for a parameter, if the parameter was not rebound."""
     if not isinstance(expr, m.Name):
         return None
     bound = scope.get(expr.id)

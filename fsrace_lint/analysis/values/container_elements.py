@@ -1,4 +1,4 @@
-"""What the parts of collections denote: by how these are written, or by what annotations say of them."""
+"""Symbols of the items of collections, from their displays or from annotations."""
 
 from __future__ import annotations
 
@@ -29,47 +29,47 @@ if TYPE_CHECKING:
     from fsrace_lint.program.symbols import Symbol
 
 _MOST_ITEMS: Final = 20
-"""Of a longer display only so many parts are looked at."""
+"""The number of items that are analyzed in a longer display."""
 _SAME_PARTS: Final = frozenset({"list", "tuple", "set", "frozenset", "sorted", "reversed", "iter"})
 
 Path: TypeAlias = "tuple[int | str, ...]"
-"""The way to a part: each step is a place, EACH or VALUE; the empty way leads to the whole."""
+"""The steps to an item: each is an index, `EACH`, or `VALUE`. Empty for the whole collection."""
 
 
 class ElementResolver(Protocol):
-    """What the resolver knows of names."""
+    """The part of the resolver that `Elements` uses."""
 
     interpretation: Interpretation
     dependencies: Dependencies | None
 
     def symbol(self, expr: m.Expr, scope: Environment, depth: int = 0) -> Symbol | None:
-        """Find what an expression denotes."""
+        """Return the symbol that an expression denotes."""
 
     def of_binding(self, binding: Binding, depth: int = 0, /) -> Symbol | None:
-        """Find what a bound name denotes."""
+        """Return the symbol that a binding denotes."""
 
     def binding(self, name: str, scope: Environment) -> Binding | None:
-        """Find the binding of a variable."""
+        """Return the binding of a variable."""
 
     def class_of(self, entity: Symbol | None) -> LinkedClass | None:
-        """Give the class of the project that an object belongs to."""
+        """Return the class of the project that a symbol is an instance of."""
 
     def attribute_values(self, class_: LinkedClass, name: str) -> list[Binding]:
-        """Give what a class and its relatives bind an attribute to."""
+        """Return the bindings of an attribute in a class and its relatives."""
 
 
 class Elements:
-    """Finds what a part of an expression's value denotes."""
+    """Finds the symbols of items in the values of expressions."""
 
     def __init__(self, names: ElementResolver, declared: TypeHints, budget: DepthBudget) -> None:
-        """Take what resolves the expressions that parts are written as, and what reads annotations."""
+        """Initialize with the resolver of expressions and the reader of annotations."""
         self._names = names
         self._objects = declared
         self.budget = budget
         self.dependencies = names.dependencies
 
     def bound(self, binding: Binding | None, path: Path, depth: int) -> Symbol | None:
-        """Find what a part of what a name is bound to denotes."""
+        """Return the symbol of an item of a bound value."""
         match binding:
             case Expression(expr=expr, scope=scope):
                 return self.part(expr, scope, path, depth)
@@ -87,17 +87,17 @@ class Elements:
                 return None
 
     def part(self, expr: m.Expr, scope: Environment, path: Path, depth: int) -> Symbol | None:
-        """Find what a part of the value of an expression denotes.
+        """Return the symbol of an item in the value of an expression.
 
         Args:
             expr: The expression.
-            scope: The names as they stand where it is evaluated.
-            path: The way to the part.
-            depth: How many steps were taken to get here; past a bound the answer is None.
+            scope: The environment in which it is evaluated.
+            path: The steps to the item.
+            depth: The number of steps so far. Beyond a limit, the result is None.
 
         Returns:
-            The entity, or None where it cannot be told; where it may be one of several objects,
-            it is one of the nearest class that all have in common.
+            The symbol, or None if unknown. If multiple instances are possible, an instance of their nearest
+            common class.
         """
         if self.budget.exhausted(depth):
             return None
@@ -137,7 +137,7 @@ class Elements:
 
     @recursive_query(beyond=None, once=True)
     def of_attribute(self, class_: LinkedClass, name: str, path: Path, depth: int) -> Symbol | None:
-        """Find what an attribute of the objects of a class denotes, or a part of it."""
+        """Return the symbol of an attribute of the instances of a class, or of an item in it."""
         values = self._names.attribute_values(class_, name)
         if path:
             found: Symbol | None = common(self.bound(value, path, depth) for value in values)
@@ -147,7 +147,7 @@ class Elements:
         return found or self._annotated(class_, name, (), depth + 1)
 
     def _annotated(self, class_: LinkedClass, name: str, path: Path, depth: int) -> Symbol | None:
-        """Find what an annotation in a class says of an attribute of its objects, or of a part of it."""
+        """Return the symbol of an attribute, or of an item in it, from the annotations of its class."""
         for relative in class_.ancestors():
             for annotated, annotation in relative.facts.annotated:
                 if annotated == name:
@@ -173,7 +173,7 @@ class Elements:
                 return self._of_result(called, path, depth) if isinstance(called, LinkedFunction) else None
 
     def _of_result(self, function: LinkedFunction, path: Path, depth: int) -> Symbol | None:
-        """Find what a part of what a call of a function gives denotes."""
+        """Return the symbol of an item in the result of a function."""
         declared = self._declared(function.facts.returns, function, path, depth)
         if declared is not None or function.facts.is_generator:
             return declared
@@ -181,15 +181,15 @@ class Elements:
         return common(self.part(value.expr, value.scope, path, depth + 1) for value in ways)
 
     def result(self, function: LinkedFunction, last: Symbol | None, depth: int) -> Symbol | None:
-        """Find the object that a call of a function gives: what is common to those that it returns.
+        """Return the symbol of the result of a function: what all returned instances have in common.
 
         Args:
             function: The function.
-            last: The object that it returns in no branch; None where it is not known.
-            depth: How many steps were taken to get here; past a bound nothing else is found.
+            last: The symbol of the value that is returned outside all branches, or None if unknown.
+            depth: The number of steps so far. Beyond a limit, nothing else is analyzed.
 
         Returns:
-            The object; whatever is not known to be one, as `None`, is left out.
+            The symbol. Values that are not known to be instances, such as `None`, are ignored.
         """
         declared = None if last is not None else self._declared(function.facts.returns, function, (), depth)
         ways = (
@@ -205,7 +205,7 @@ class Elements:
     def _declared(
         self, annotation: m.Expr | None, function: LinkedFunction, path: Path, depth: int
     ) -> Symbol | None:
-        """Find the object of which an annotation names the class, or that of a part."""
+        """Return the instance of the class that an annotation names, or that of an item."""
         if annotation is None:
             return None
         if not path:
@@ -215,7 +215,7 @@ class Elements:
 
 
 def step_to(index: m.Expr) -> int | str:
-    """Give the step to the part of a collection at an index."""
+    """Return the step to the item of a collection at an index."""
     place = index.value if isinstance(index, m.Constant) else None
     return place if type(place) is int and place >= 0 else VALUE
 
@@ -227,14 +227,15 @@ def _chosen(items: tuple[m.Expr, ...], step: int | str) -> tuple[m.Expr, ...]:
 
 
 def common(entities: Iterable[Symbol | None]) -> Instance | ClassObject | None:
-    """Give what some entities have in common: they are one object, or of classes with one ancestor.
+    """Return what some symbols have in common: the same object, or classes with a common ancestor.
 
     Args:
-        entities: The entities; what is known to be neither an object nor a class is left out. A function
-            in a collection would be called by names that no search for its callers goes through.
+        entities: The symbols. Only instances and classes count. A function in a collection could be called
+            under names that the search for its callers does not cover.
 
     Returns:
-        That one, or an object of the nearest common class, or that class; else the first of them.
+        The only symbol; or an instance of the nearest common class, or that class; or else the first
+        symbol.
     """
     parts = (ClassObject(entity) if isinstance(entity, LinkedClass) else entity for entity in entities)
     known = [part for part in dict.fromkeys(parts) if isinstance(part, (Instance, ClassObject))]

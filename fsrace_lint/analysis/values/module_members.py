@@ -1,4 +1,4 @@
-"""What the names of modules denote: imported, re-exported, starred."""
+"""Members of modules: defined, imported, re-exported, or imported with `*`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ModuleMembers:
         interpretation: Interpretation,
         cycles: CycleDetector,
     ) -> None:
-        """Relate the classes of the modules of `table`."""
+        """Initialize the class hierarchy of the modules of `table`."""
         self.table = table
         self.interpretation = interpretation
         self.cycles = cycles
@@ -41,7 +41,7 @@ class ModuleMembers:
 
     @query
     def importers(self, module: Module) -> tuple[Module, ...]:
-        """Give the modules of the project that import a module."""
+        """Return the modules of the project that import a module."""
         return tuple(one for one in self.table.naming(module) if module in self._imports(one))
 
     @query
@@ -57,7 +57,7 @@ class ModuleMembers:
                     yield target
 
     def member(self, module: Module, name: str, depth: int = 0) -> Symbol | None:
-        """Find what `module.name` denotes."""
+        """Return the symbol that `module.name` denotes."""
         if self.dependencies is not None:
             self.dependencies.file(module.relative)
         if self.budget.exhausted(depth):
@@ -70,7 +70,7 @@ class ModuleMembers:
 
     @recursive_query(beyond=None)
     def _other_member(self, module: Module, name: str, depth: int) -> Symbol | None:
-        """Find a member that is imported, a file or a variable."""
+        """Return a member that is imported, a submodule, or a variable."""
         if name in module.imports:
             return self._imported(module.imports[name], module, depth + 1)
         submodule = (
@@ -84,7 +84,7 @@ class ModuleMembers:
         return self._starred(module, name, depth + 1)
 
     def bases_of(self, class_: LinkedClass) -> Iterator[LinkedClass]:
-        """Give the bases of a class that are in the project, in the order of the code."""
+        """Yield the bases of a class that are in the project, in source order."""
         for base in class_.facts.bases:
             name = dotted(base)
             entity = None if name is None else self._dotted_member(class_.module, name)
@@ -92,7 +92,7 @@ class ModuleMembers:
                 yield entity
 
     def subclasses_of(self, class_: LinkedClass) -> Iterator[LinkedClass]:
-        """Give the classes that have a class among their bases, in the order of the project."""
+        """Yield the direct subclasses of a class, in the order of the project."""
         for module in self.table.deriving(class_.facts.name):
             for heir in module.classes:
                 yield from (heir for base in heir.bases if base is class_)

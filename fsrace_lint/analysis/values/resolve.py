@@ -1,4 +1,4 @@
-"""What a name or an attribute means: a library's, or the project's own."""
+"""Resolution of names and attributes to symbols of libraries and of the project."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _CASTS: Final = frozenset({"typing.cast", "typing_extensions.cast"})
 
 
 class Resolver(ModuleMembers):
-    """Resolves expressions in the scopes of a project."""
+    """Resolves expressions in the environments of a project."""
 
     def __init__(
         self,
@@ -57,13 +57,13 @@ class Resolver(ModuleMembers):
         interpretation: Interpretation,
         cycles: CycleDetector,
     ) -> None:
-        """Prepare for a project.
+        """Initialize for a project.
 
         Args:
-            table: Its modules.
-            catalog: What library names mean.
-            interpretation: Tells what functions bind and return.
-            cycles: Tells whether what was found is final.
+            table: The modules.
+            catalog: The library models.
+            interpretation: The bindings and return values of functions.
+            cycles: Detects whether a result is final.
         """
         super().__init__(table, interpretation, cycles)
         self.catalog = catalog
@@ -71,23 +71,23 @@ class Resolver(ModuleMembers):
         self.elements = Elements(self, self.declared, self.budget)
 
     def qualify(self, expr: m.Expr, scope: Environment) -> str | None:
-        """Give the qualified name of what an expression denotes, as the catalog spells it."""
+        """Return the qualified name of the symbol of an expression, as the library models spell it."""
         return qualified_name(self.symbol(expr, scope))
 
     def callee(self, call: m.Call, scope: Environment) -> LinkedFunction | None:
-        """Find the function of the project that a call runs; for a class, its `__init__`."""
+        """Return the function of the project that a call runs. For a class, this is its `__init__`."""
         return as_function(self.symbol(call.function, scope))
 
     def symbol(self, expr: m.Expr, scope: Environment, depth: int = 0) -> Symbol | None:
-        """Find what an expression denotes.
+        """Return the symbol that an expression denotes.
 
         Args:
             expr: The expression.
-            scope: The names as they stand where it is evaluated.
-            depth: How many steps were taken to get here; past a bound the answer is None.
+            scope: The environment in which it is evaluated.
+            depth: The number of steps so far. Beyond a limit, the result is None.
 
         Returns:
-            The entity, or None where it cannot be told.
+            The symbol, or None if unknown.
         """
         if self.budget.exhausted(depth):
             return None
@@ -97,10 +97,10 @@ class Resolver(ModuleMembers):
 
     @query(shared=True, keep=20_000)
     def denoted(self, expr: m.Expr, scope: Environment) -> Symbol | None:
-        """Find what an expression that is no name denotes, with all steps left."""
+        """Return the symbol that an expression other than a name denotes, with the full depth budget."""
         return self._entity(expr, scope, 0)
 
-    def _entity(self, expr: m.Expr, scope: Environment, depth: int) -> Symbol | None:  # one line a kind
+    def _entity(self, expr: m.Expr, scope: Environment, depth: int) -> Symbol | None:  # one line per kind
         match expr:
             case m.Attribute(value=value, name=name):
                 return self._attribute(value, name, scope, depth + 1)
@@ -126,7 +126,7 @@ class Resolver(ModuleMembers):
 
     @recursive_query(beyond=None)
     def of_binding(self, binding: Binding, depth: int = 0) -> Symbol | None:
-        """Find what a bound name denotes."""
+        """Return the symbol that a binding denotes."""
         match binding:
             case Expression(expr=expr, scope=scope):
                 return self.symbol(expr, scope, depth + 1)
@@ -152,7 +152,7 @@ class Resolver(ModuleMembers):
                 return None
 
     def _entered(self, context: Expression, depth: int) -> Symbol | None:
-        """Find what `with context as name` binds: what `__enter__` returns, or what is yielded."""
+        """Return what `with context as name` binds: the result of `__enter__`, or the yielded value."""
         expr, scope = context.expr, context.scope
         entity = self.symbol(expr, scope, depth)
         class_ = self.class_of(entity) if isinstance(entity, Instance) else None
@@ -164,7 +164,7 @@ class Resolver(ModuleMembers):
         return entity
 
     def binding(self, name: str, scope: Environment) -> Binding | None:
-        """Find the binding of a variable: local, of an enclosing function, or of the module."""
+        """Return the binding of a variable that is local, of an enclosing function, or of the module."""
         function: LinkedFunction | None = scope.function
         local: Environment | None = scope
         while function is not None:
@@ -178,11 +178,11 @@ class Resolver(ModuleMembers):
 
     @query
     def either(self, options: tuple[Binding, ...]) -> Union:
-        """Give one of several bindings, always the same object for the same ones."""
+        """Return the union of some bindings. Equal bindings give the same object."""
         return Union(options)
 
     def _from_module(self, found: Binding, module: Module, name: str) -> Binding:
-        """Give what a variable of a module is bound to, also by functions that declare it `global`."""
+        """Return the binding of a module variable, including those by functions that declare it `global`."""
         options = [found]
         for function in module.functions[1:] if name in module.rebound else ():
             if name in function.facts.outer_names:
@@ -191,7 +191,7 @@ class Resolver(ModuleMembers):
         return found if len(options) == 1 else self.either(tuple(options))
 
     def variable(self, entity: Symbol | None) -> Binding | None:
-        """Give the binding of a module's variable."""
+        """Return the binding of a module variable, or None for other symbols."""
         if not isinstance(entity, ModuleVariable):
             return None
         final = self.interpretation.final_environment(entity.module.code)
@@ -200,12 +200,12 @@ class Resolver(ModuleMembers):
 
     @staticmethod
     def type_name(entity: Symbol | None) -> str | None:
-        """Spell an entity; for an object, its class."""
+        """Return the qualified name of a symbol. For an instance, this is the name of its class."""
         return qualified_name(entity.of if isinstance(entity, Instance) else entity)
 
     @staticmethod
     def class_of(entity: Symbol | None) -> LinkedClass | None:
-        """Give the class of the project that an object belongs to, or the class itself."""
+        """Return the class of the project that a symbol is, or is an instance of."""
         if isinstance(entity, (Instance, ClassObject)):
             entity = entity.of
         return entity if isinstance(entity, LinkedClass) else None
@@ -237,7 +237,7 @@ class Resolver(ModuleMembers):
 
     @staticmethod
     def _inherited(function: LinkedFunction | None, name: str) -> Symbol | None:
-        """Find what `super().name` denotes in a function."""
+        """Return the symbol that `super().name` denotes in a function."""
         while function is not None and function.owner is None:
             function = function.enclosing
         return None if function is None or function.owner is None else function.owner.inherited(name)
@@ -266,14 +266,14 @@ class Resolver(ModuleMembers):
                 return None
 
     def _returned(self, qualified: str) -> Instance | None:
-        """Properties of library classes, such as `Path.parent`, that are objects themselves."""
+        """Return the value of a property of a library class, such as `Path.parent`, or None."""
         entry = self.catalog.exact("returns", qualified)
         return None if entry is None or not entry.is_property else Instance(ExternalName(entry.type))
 
     def _from_library(self, class_: LinkedClass, name: str, depth: int) -> ExternalName | Instance | None:
-        """Find what a class of the project inherits from a library's, if the catalog has it.
+        """Return what a class of the project inherits from a library class in the library models, or None.
 
-        It may have it under the name of the class itself: the project may be the library.
+        The class itself can also be in the library models, if the project is that library.
         """
         for owner in self._known_as(class_, depth):
             if self.catalog.is_listed(f"{owner}.{name}"):
@@ -282,7 +282,7 @@ class Resolver(ModuleMembers):
 
     @recursive_query(beyond=())
     def _known_as(self, class_: LinkedClass, depth: int) -> tuple[str, ...]:
-        """Name a class, and those that it inherits from, also those of libraries."""
+        """Return the qualified names of a class and of its ancestors, including library classes."""
         names: dict[str, None] = {}
         for relative in class_.ancestors():
             outer = self.interpretation.final_environment(relative.module.functions[relative.facts.parent])
@@ -293,7 +293,7 @@ class Resolver(ModuleMembers):
 
     @query(shared=True)
     def attribute_values(self, class_: LinkedClass, name: str) -> list[Binding]:
-        """Give what a class and its relatives bind `self.name` to, in their bodies and methods."""
+        """Return the bindings of `self.name` in a class and its relatives, in bodies and methods."""
         found: list[Binding] = []
         for relative in class_.relatives:
             if self.dependencies is not None and (relative.may_set(name) or any(relative.binding(name))):
@@ -311,7 +311,7 @@ class Resolver(ModuleMembers):
     def _bound_by(
         self, function: LinkedFunction, name: str, constant: m.Constant | None
     ) -> tuple[Binding, ...]:
-        """Give what a function binds a name to; where that is a constant, it need not be followed."""
+        """Return the binding of a name in a function. A constant needs no analysis of the function."""
         if constant is not None:
             return (Expression(constant, Environment(function, {})),)
         final = self.interpretation.final_environment(function)
@@ -343,12 +343,12 @@ class Resolver(ModuleMembers):
                 return None
 
     def _listed(self, function: LinkedFunction) -> Instance | None:
-        """Give what the catalog says that a function of the project returns, which may be the library."""
+        """Return the result of a function of the project that the library models list, or None."""
         entry = self.catalog.exact("returns", function.qualified)
         return None if entry is None or entry.item else Instance(ExternalName(entry.type))
 
     def _built(self, called: m.Expr, scope: Environment, depth: int) -> Symbol | None:
-        """Find the object that `Class.build()` gives, which is one of the class it is called on."""
+        """Return the result of `Class.build()`: an instance of the class that it is called on."""
         receiver = self.symbol(called.value, scope, depth) if isinstance(called, m.Attribute) else None
         class_ = self.class_of(receiver)
         return None if class_ is None else Instance(class_)
@@ -369,7 +369,7 @@ class Resolver(ModuleMembers):
         return path if path in {self.symbol(left, scope, depth), self.symbol(right, scope, depth)} else None
 
     def named(self, chain: str, module: Module, depth: int) -> Symbol | None:
-        """Find what `a.b.c` denotes in the code of a module."""
+        """Return the symbol that `a.b.c` denotes in a module."""
         first, *rest = chain.split(".")
         entity = self.member(module, first, depth)
         for name in rest:
@@ -378,7 +378,7 @@ class Resolver(ModuleMembers):
 
 
 def _is_own(found: Symbol | None, function: LinkedFunction) -> bool:
-    """Tell whether a class method gives an object of its own class."""
+    """Return whether a symbol is the result of a class method that returns an instance of its own class."""
     decorators = {dotted(decorator) for decorator in function.facts.decorators}
     owner = function.owner
     return owner is not None and "classmethod" in decorators and found == Instance(owner)

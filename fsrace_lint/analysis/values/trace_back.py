@@ -1,4 +1,4 @@
-"""From which expressions the value of a name may come."""
+"""The expressions that the value of a name may come from."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ if TYPE_CHECKING:
 def sources(
     binding: Binding | None, depth: int = 0, through: type[Derived] | tuple[type[Derived], ...] = Derived
 ) -> Iterator[tuple[Expression | None, int]]:
-    """Trace what a name is bound to back to expressions, on each way to where it is read.
+    """Trace a binding back to expressions, on every path.
 
     Args:
-        binding: The binding; None where nothing is known of the name.
-        depth: How many steps were taken to get here; each choice between bindings is one.
-        through: Which parts and results of a value lead back to it.
+        binding: The binding, or None if unknown.
+        depth: The number of steps so far. Each union is one step.
+        through: The derived values that are traced to their source.
 
     Yields:
-        Each expression with the steps to it; None for it where the value may come from something else.
+        Each expression with the number of steps to it. The expression is None if the value may come from
+        something else.
     """
     match binding:
         case Union(options=options):
@@ -39,12 +40,12 @@ def sources(
 
 
 def expressions_of(binding: Binding | None) -> list[Expression]:
-    """Give the expressions that what a name is bound to may come from, as far as they are known."""
+    """Return the known expressions that a binding may come from."""
     return [value for value, _ in sources(binding) if value is not None]
 
 
 def sides_of(value: Expression) -> tuple[Expression, ...]:
-    """Give the two values of which a conditional expression is one; of any other expression nothing."""
+    """Return the two values of a conditional expression, or nothing for other expressions."""
     if not isinstance(value.expr, m.Conditional):
         return ()
     return Expression(value.expr.body, value.scope), Expression(value.expr.orelse, value.scope)

@@ -1,4 +1,4 @@
-"""What objects are by what a function says of them: annotations, defaults, and at last names."""
+"""Types of objects, from annotations, defaults, and as a last resort names."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
     from fsrace_lint.program.symbols import Symbol
 
 _TYPING: Final = frozenset({"typing", "typing_extensions"})
-"""What these have names no class of an object."""
+"""Modules whose names are not the class of an object."""
 
 
 class TypeResolver(Protocol):
-    """What the resolver knows of names."""
+    """The part of the resolver that `TypeHints` uses."""
 
     table: ModuleTable
     interpretation: Interpretation
 
     def symbol(self, expr: m.Expr, scope: Environment, depth: int = 0) -> Symbol | None:
-        """Find what an expression denotes."""
+        """Return the symbol that an expression denotes."""
 
     def named(self, chain: str, module: Module, depth: int) -> Symbol | None:
-        """Find what `a.b.c` denotes in the code of a module."""
+        """Return the symbol that `a.b.c` denotes in a module."""
 
 
 class TypeHints:
-    """Finds the objects of parameters and annotations."""
+    """Finds the symbols of parameters and annotations."""
 
     def __init__(self, names: TypeResolver) -> None:
-        """Take what resolves the names in annotations."""
+        """Initialize with the resolver of the names in annotations."""
         self._names = names
 
     def argument(self, function: LinkedFunction, parameter: m.Parameter, depth: int) -> Symbol | None:
-        """Find what a parameter is: the object or class of a method, as annotated, or by its default."""
+        """Return the symbol of a parameter: `self`, `cls`, its annotation, or its default."""
         first = function.facts.parameters[0].name if function.facts.parameters else None
         if function.owner is not None and parameter.name == first:
             decorators = {dotted(decorator) for decorator in function.facts.decorators}
@@ -55,7 +55,7 @@ class TypeHints:
         return declared or self._default(function, parameter, depth)
 
     def _default(self, function: LinkedFunction, parameter: m.Parameter, depth: int) -> Symbol | None:
-        """Find the function, class or object that a parameter is where it is not given."""
+        """Return the symbol of the default of a parameter: a function, a class, or an instance."""
         if not isinstance(parameter.default, (m.Name, m.Attribute, m.Call)):
             return None
         outer = (
@@ -66,15 +66,15 @@ class TypeHints:
         return None if outer is None else self._names.symbol(parameter.default, outer, depth + 1)
 
     def object_of(self, annotation: m.Expr, function: LinkedFunction, depth: int) -> Symbol | None:
-        """Find the object of which an annotation in a function names the class, or that class itself.
+        """Return the instance of the class that an annotation in a function names.
 
         Args:
-            annotation: The annotation; `Type[X]` is the class.
-            function: The function by whose module the names in it are read.
-            depth: How many steps were taken to get here; past a bound the answer is None.
+            annotation: The annotation. For `Type[X]`, the result is the class itself.
+            function: The function. Its module resolves the names.
+            depth: The number of steps so far. Beyond a limit, the result is None.
 
         Returns:
-            The object of the first class that is known; None where there is none.
+            An instance of the first known class, or None.
         """
         if isinstance(annotation, m.Subscript) and last_name(annotation.value) in {"Type", "type"}:
             object_ = self.object_of(annotation.index, function, depth)
@@ -86,7 +86,7 @@ class TypeHints:
         return None
 
     def namesake(self, value: m.Expr, scope: Environment) -> Instance | None:
-        """Give an object of the only class that has the name of what nothing else is known of."""
+        """Return an instance of the only class that is named like an unknown value, or None."""
         if isinstance(value, m.Name):
             bound = scope.get(value.id)
             if isinstance(bound, Argument) and bound.parameter.annotation is not None:
@@ -102,5 +102,5 @@ def _is_of_typing(entity: Symbol) -> bool:
 
 
 def _as_class(name: str) -> str:
-    """Spell the name of a variable as that of a class: `_data_loader` becomes `DataLoader`."""
+    """Return the name of a variable as a class name: `_data_loader` becomes `DataLoader`."""
     return "".join(part[:1].upper() + part[1:] for part in name.split("_"))

@@ -1,4 +1,4 @@
-"""The words by which names and paths tell what they stand for: `words.toml`, and one matcher for all."""
+"""The words in names and paths that show their purpose: `words.toml`, and one matcher for all of them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 Meaning: TypeAlias = Literal["lock", "cache", "result", "checkpoint", "part", "group", "whole group"]
 Doubt: TypeAlias = Literal["filesystem", "collective", "coordinator", "undivided", "sharding"]
-"""What the names of things that are not known otherwise make fixes careful of."""
+"""Categories of names that make a fix more cautious if nothing else is known about the object."""
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 def words(text: str) -> list[str]:
-    """Give the words of a name or a path in order, in lower case: `FileLock` has `file` and `lock`."""
+    """Return the words of a name or a path in order, in lower case: `FileLock` contains `file` and `lock`."""
     return [word.lower() for word in _WORD.findall(text)]
 
 
@@ -35,11 +35,11 @@ def _lexicon() -> Mapping[str, frozenset[str]]:
 
 
 def meaning(what: Meaning | Doubt) -> frozenset[str]:
-    """Give the words, or the names, that mean something."""
+    """Return the words or names with a meaning."""
     return _lexicon()[what]
 
 
 @functools.lru_cache(maxsize=4096)
 def says(text: str, what: Meaning) -> bool:
-    """Whether one of the words of a name or a path means something."""
+    """Return whether a word of a name or a path has a meaning."""
     return not meaning(what).isdisjoint(words(text))

@@ -1,1 +1,1 @@
-"""Forked workers, what a run may take of the machine, and who is told how far it is."""
+"""Worker processes, the CPUs and memory that a run uses, and progress observers."""

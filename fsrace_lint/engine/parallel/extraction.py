@@ -1,4 +1,4 @@
-"""Many files taken apart, in several processes where that pays."""
+"""Extraction of facts from many files, in multiple processes if there are enough of them."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 
 class _Extracted(msgspec.Struct, array_like=True):
-    """What a source holds, or why there is nothing."""
+    """The facts of a source file, or the reason why there are none."""
 
     facts: FileFacts | None
     problem: SyntaxProblem = SyntaxProblem("", 1, 1)
 
 
 def extracted(sources: Sequence[Source], jobs: int, observer: Observer) -> list[FileFacts | SyntaxProblem]:
-    """Read the facts of many files.
+    """Extract the facts of many files.
 
     Args:
         sources: The files.
-        jobs: The most processes to use.
-        observer: Is told of each that is done, and what took how long.
+        jobs: The maximum number of processes.
+        observer: Receives progress and timings.
 
     Returns:
-        The facts of each in the same order, or the reason why there are none.
+        For each file, in order, its facts or the reason why there are none.
     """
 
     def work(source: Source) -> _Extracted:

@@ -1,4 +1,4 @@
-"""What a run may take of the machine: processors, and memory in which nothing is looked for."""
+"""The resources that a run uses: the number of CPUs, and garbage collection."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
-"""Where Linux tells a container how much it may use: microseconds, and of how many."""
+"""The CPU quota of a container on Linux: microseconds of CPU time, and the period in microseconds."""
 
 FROZEN_AT_STARTUP: Final = 1_000
-"""An interpreter that has just started has frozen fewer objects: 3.12 375, the others none."""
+"""An upper bound on the objects that a new interpreter has frozen: 375 in 3.12, else none."""
 
 
 def cpus() -> int:
-    """Give the number of processors that this process may use."""
+    """Return the number of CPUs that this process may use."""
     try:
         allowed = len(os.sched_getaffinity(0))
-    except (AttributeError, OSError):  # there is no such call on macOS and Windows
+    except (AttributeError, OSError):  # not available on macOS and Windows
         allowed = os.cpu_count() or 1
     with contextlib.suppress(OSError, ValueError):
-        quota, period = map(int, QUOTA.read_text("ascii").split())  # the word `max` is no number
+        quota, period = map(int, QUOTA.read_text("ascii").split())  # `max` is not a number
         allowed = min(allowed, -(-quota // period))
     return max(allowed, 1)
 
 
 @contextlib.contextmanager
 def gc_disabled() -> Iterator[None]:
-    """Look for no cycles meanwhile: a run makes millions of objects that live as long as it does.
+    """Disable garbage collection in the context, because a run creates millions of long-lived objects.
 
-    Nor are they looked through at the end of the process, where memory goes back all at once.
+    The objects are frozen at exit, so that the interpreter does not scan them when it shuts down.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -45,7 +45,7 @@ def gc_disabled() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
-            # what is left is old at once, and nobody looks through it for being new
+            # move all objects to the oldest generation, so that the next collection does not scan them
             if gc.get_freeze_count() < FROZEN_AT_STARTUP:
                 gc.freeze()
                 gc.unfreeze()

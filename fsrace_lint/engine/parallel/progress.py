@@ -1,4 +1,4 @@
-"""Who is told how far a check is, and what takes how long."""
+"""The observer interface: progress and timings of a check."""
 
 from __future__ import annotations
 
@@ -14,58 +14,63 @@ if TYPE_CHECKING:
 Phase: TypeAlias = Literal[
     "find", "read", "extract", "link", "query", "suppress", "repair", "report", "cache"
 ]
-"""What a run does, one after the other."""
+"""The phases of a run, in order."""
 
 _NOTHING: Final[AbstractContextManager[None]] = contextlib.nullcontext()
 
 
 class CancelledError(Exception):
-    """What an observer raises to end the work; any other exception may count as the failure of a rule."""
+    """Raised by an observer to cancel the run. Any other exception can count as a failure of a rule."""
 
 
 class Observer:
-    """Is told what a run does. This one takes no notice; a class of one's own overrides what it wants."""
+    """A receiver of the progress of a run, which ignores it. Subclasses override what they need."""
 
     curious: bool = False
-    """Whether it wants to hear what is left out, which takes time to find out."""
+    """Whether to report skipped files, which takes time to find out."""
 
     def begins(self, settings: Settings, *, targets: int, files: int) -> None:
-        """Hear that a project is about to be read.
+        """Handle the start of a run, before files are read.
 
         Args:
-            settings: Its settings.
-            targets: How many of its files are to be judged.
-            files: How many are read.
+            settings: The settings of the project.
+            targets: The number of files to check.
+            files: The number of files to read.
         """
 
     def leaves_out(self, path: str, reason: str) -> None:
-        """Hear that a file or a folder below what was named is not looked at."""
+        """Handle a file or directory that is skipped."""
 
     def note(self, message: str) -> None:
-        """Hear of something that does not change what is found."""
+        """Handle a message about an event that does not change the findings."""
 
     def stage(self, title: str, total: int) -> None:
-        """Hear what is done now to so many files."""
+        """Handle the start of a stage.
+
+        Args:
+            title: The name of the stage.
+            total: The number of files to process.
+        """
 
     def step(self) -> None:
-        """Hear that another file of the stage is done; an CancelledError ends the work."""
+        """Handle one finished file of the stage. Raising `CancelledError` cancels the run."""
 
     def checkpoint(self) -> None:
-        """Hear that the next rule is run, or the next function followed; an CancelledError ends the work."""
+        """Handle the start of a rule or of the analysis of a function. `CancelledError` cancels the run."""
 
-    def phase(self, name: Phase) -> AbstractContextManager[None]:  # noqa: ARG002  # for those who measure
-        """Give a context around the work of a room."""
+    def phase(self, name: Phase) -> AbstractContextManager[None]:  # noqa: ARG002  # for subclasses that measure
+        """Return a context manager that encloses the work of a phase."""
         return _NOTHING
 
     def seconds(self) -> dict[str, float]:
-        """Tell what each room took so far; one that does not measure tells nothing."""
+        """Return the time spent in each phase so far; empty for an observer that does not measure."""
         return {}
 
     def books(self, seconds: Mapping[str, float]) -> None:
-        """Hear what rooms took in other processes: the time that passed here meanwhile."""
+        """Handle time that worker processes spent, as shares of the elapsed time by phase."""
 
     def is_copied(self) -> None:
-        """Hear that this process is now a copy of the one that tells."""
+        """Handle a fork: this process is now a copy of the one that reports progress."""
 
 
 SILENT: Final = Observer()

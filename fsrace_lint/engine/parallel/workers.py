@@ -1,4 +1,4 @@
-"""Work in several processes: forked ones, which share all that is read so far and send back bytes."""
+"""Forked worker processes: they share the memory of the parent, and send results as bytes."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 SHARE: Final = 128 * 1024
-"""The bytes of source code for which one more process pays."""
+"""The bytes of source code that justify one process."""
 _SHARES: Final = 8
-"""The shares for each process: enough to end at about the same time, and few enough to stay in one folder."""
+"""The shares per process: enough to balance the load, and few enough to keep neighboring files together."""
 MOST: Final = 512
-"""The most shares: their numbers fit into any pipe, so that nobody waits while they are written."""
+"""The maximum number of shares. Their numbers fit into the buffer of any pipe: writing never blocks."""
 NUMBER: Final = struct.Struct("=H")
 _LENGTH: Final = struct.Struct("=Q")
 _CHUNK: Final = 1 << 20
 
 
 class _WorkerAnswer(msgspec.Struct, array_like=True):
-    """What a worker says of one share: an encoded result for each item, None for what it could not do."""
+    """The answer of a worker for one share: an encoded result per item, or None for an item that failed."""
 
     share: int
     results: list[bytes | None]
@@ -44,7 +44,7 @@ class _WorkerAnswer(msgspec.Struct, array_like=True):
 
 
 class Sending(NamedTuple):
-    """How a result becomes bytes in a worker, and one of its type again in the process that asked for it."""
+    """The encoding of results in a worker, and the decoding in the parent."""
 
     pack: Callable[[Any], bytes]
     unpack: Callable[[bytes, Any], Any]
@@ -55,17 +55,17 @@ def _packed(result: Any) -> bytes:
 
 
 def _unpacked(data: bytes, kind: Any) -> Any:
-    return msgspec.convert(marshal.loads(data), kind)  # noqa: S302  # a fork of this process has written it
+    return msgspec.convert(marshal.loads(data), kind)  # noqa: S302  # written by a fork of this process
 
 
 PLAIN: Final = Sending(msgspec.msgpack.encode, lambda data, kind: msgspec.msgpack.decode(data, type=kind))
-"""For small results."""
+"""The encoding for small results."""
 NAMES: Final = Sending(_packed, _unpacked)
-"""For results that are full of names: each name is sent once, and is one object for all of them."""
+"""The encoding for results with many names: each name is sent once and decoded to one shared object."""
 
 
 class Task(Generic[Item, Result]):
-    """What is to be done to many items, one as independent of the other as can be."""
+    """A function to apply to many independent items."""
 
     def __init__(
         self,
@@ -76,15 +76,15 @@ class Task(Generic[Item, Result]):
         *,
         one_first: bool = False,
     ) -> None:
-        """Say what it is.
+        """Initialize the task.
 
         Args:
-            work: Does it to one item; gives the same in whatever process, whatever it did before.
-            kind: The type of what it gives, which msgspec can encode.
-            room: The room whose work it is.
-            sending: How workers send what it gives.
-            one_first: Whether one item is done before workers are forked, because that finds out
-                what each of them would have to find out again.
+            work: The function. Its result for an item must not depend on the process or on earlier items.
+            kind: The type of the result, which msgspec can encode.
+            room: The phase that the work belongs to.
+            sending: The encoding of results.
+            one_first: Whether the parent processes one item before it forks, so that workers inherit caches
+                that each would have to fill otherwise.
         """
         self.work = work
         self.kind = kind
@@ -95,15 +95,15 @@ class Task(Generic[Item, Result]):
     def each(
         self, items: Sequence[Item], sizes: Sequence[int], jobs: int, observer: Observer
     ) -> list[Result]:
-        """Do it to all items.
+        """Apply the function to all items.
 
-        What a worker cannot do, or cannot say because it died, is done here again.
+        The parent processes each item that a worker could not process, or whose worker died.
 
         Args:
-            items: What it is done to. Neighbors go to the same process.
-            sizes: About how much work each is, as bytes of source code.
-            jobs: The most processes to use.
-            observer: Is told of each item that is done, and what took how long.
+            items: The items. Neighbors are processed in the same process.
+            sizes: The approximate work per item, in bytes of source code.
+            jobs: The maximum number of processes.
+            observer: Receives progress and timings.
 
         Returns:
             The results in the order of the items.
@@ -161,21 +161,21 @@ class Task(Generic[Item, Result]):
                 os._exit(1)
             try:
                 results.append(self.sending.pack(self.work(items[index])))
-            except Exception:  # noqa: BLE001  # half a character, a giant number: the parent does it, and fails as ever
+            except Exception:  # noqa: BLE001  # such as a lone surrogate or a huge number: the parent repeats the item and raises
                 results.append(None)
         taken = {room: spent - before.get(room, 0.0) for room, spent in observer.seconds().items()}
         return msgspec.msgpack.encode(_WorkerAnswer(number, results, taken))
 
 
 def _book(observer: Observer, room: Phase, taken: dict[str, float], passed: float) -> None:
-    """Tell what took how long: the time that passed, in the parts that the workers tell of."""
+    """Report the elapsed time, divided by phase in the proportions that the workers measured."""
     total = sum(taken.values())
     parts = {name: spent / total for name, spent in taken.items()} if total else {room: 1.0}
     observer.books({name: passed * part for name, part in parts.items()})
 
 
 def may_fork() -> bool:
-    """Tell whether a copy of this process can go on: another thread could hold a lock in it for ever."""
+    """Return whether forking is safe: locks held by other threads would stay locked in the child."""
     if not hasattr(os, "fork") or sys.platform == "darwin":
         return False
     try:
@@ -185,7 +185,7 @@ def may_fork() -> bool:
 
 
 def shares_of(sizes: Sequence[int], count: int) -> list[range]:
-    """Part items into runs of about the same size, the largest first: they are handed out in this order."""
+    """Partition items into runs of about equal size, and return the runs, largest first."""
     wanted = min(count * _SHARES, MOST)
     limit = sum(sizes) / wanted
     shares: list[range] = []
@@ -200,16 +200,16 @@ def shares_of(sizes: Sequence[int], count: int) -> list[range]:
 
 
 def _answers(answer: Callable[[int], bytes], shares: int, count: int) -> Generator[bytes, None, None]:
-    """Have workers answer for all shares, and give the answers as they come; of those who die, fewer."""
+    """Start workers, and yield their answers as they arrive. Shares of workers that die are missing."""
     numbers, writer = os.pipe()
     os.write(writer, b"".join(map(NUMBER.pack, range(shares))))
     os.close(writer)
     workers: dict[int, int] = {}
     try:
-        # an interrupt must not be raised in a worker as if it were this process, nor between two of them
+        # no interrupt may arrive between two forks, or in a worker before it resets the handler
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            # without more processes or memory, those that are there do it
+            # if no process or memory is left, the workers started so far do the work
             with contextlib.suppress(OSError):
                 for _ in range(count):
                     pid, stream = _fork(answer, numbers, [*workers.values()], blocked)
@@ -231,7 +231,7 @@ def _answers(answer: Callable[[int], bytes], shares: int, count: int) -> Generat
 def _fork(
     answer: Callable[[int], bytes], numbers: int, others: Sequence[int], blocked: set[Any]
 ) -> tuple[int, int]:
-    """Start a worker: its process, and where its answers are read."""
+    """Start a worker, and return its process ID and the descriptor to read its answers from."""
     stream, out = os.pipe()
     try:
         pid = os.fork()
@@ -248,7 +248,7 @@ def _fork(
 def _serve(
     answer: Callable[[int], bytes], numbers: int, out: int, others: Sequence[int], blocked: set[Any]
 ) -> NoReturn:
-    """Be a worker: take shares until there are none left, and leave without touching what the parent has."""
+    """Run as a worker: process shares until none are left, then exit without running the parent's cleanup."""
     code = 1
     try:
         gc.disable()
@@ -268,8 +268,8 @@ def _serve(
 
 
 def _heard(streams: Sequence[int]) -> Iterator[bytes]:
-    """Give the messages of workers, each led by its length; what broke off is none."""
-    import selectors  # noqa: PLC0415  # most runs need one process
+    """Yield the length-prefixed messages of workers; incomplete messages are dropped."""
+    import selectors  # noqa: PLC0415  # most runs use one process
 
     with selectors.DefaultSelector() as selector:
         for stream in streams:
@@ -284,7 +284,7 @@ def _heard(streams: Sequence[int]) -> Iterator[bytes]:
 
 
 def _whole(held: bytearray) -> Iterator[bytes]:
-    """Take the messages that are there as a whole."""
+    """Remove all complete messages from a buffer, and yield them."""
     while len(held) >= _LENGTH.size:
         end = _LENGTH.size + _LENGTH.unpack_from(held)[0]
         if len(held) < end:

@@ -1,4 +1,4 @@
-"""What is remembered of a project between two runs. All of it may be lost: then the work is done again."""
+"""The cache of a project between runs. It can be deleted at any time; the work is then repeated."""
 
 from fsrace_lint.engine.store.facts import PackedFacts, Row
 from fsrace_lint.engine.store.folder import Folder, FolderError, Info

@@ -1,4 +1,4 @@
-"""The packed facts of a project: one file with an index, from which facts are read one by one."""
+"""The packed facts of a project: one file with an index, from which the facts of each file can be read."""
 
 from __future__ import annotations
 
@@ -32,18 +32,22 @@ Facts: TypeAlias = "FileFacts | SyntaxProblem"
 _MAGIC: Final = b"fsrfacts"
 _HEAD: Final = struct.Struct(f"<8s20s20sQQ{SIZE}s")
 _INDEX_LARGEST: Final = 64 * 1024 * 1024
-"""The bytes that the index may have, and all heads."""
+"""The maximum size of the index in bytes, and of all heads together."""
 _FACTS_LARGEST: Final = 64 * 1024 * 1024
-"""The bytes that the facts of one file may have."""
+"""The maximum size of the facts of one file in bytes, packed or unpacked."""
 _NEVER: Final = -1
 """A size that no file has."""
 
 
 class Row(msgspec.Struct, frozen=True):
-    """What is to be remembered of one file.
+    """The data to store for one file.
 
-    `status` is None where it must not be trusted. `facts` is None where they are not known, or
-    are those that the cache has already; `parsed` tells whether they are more than a SyntaxProblem.
+    Attributes:
+        relative: The path, relative to the root of the project.
+        status: The stat signature, or None if it cannot be trusted.
+        digest: The digest of the content.
+        facts: The facts. None if they are unknown, or already in the cache.
+        parsed: Whether the facts are a `FileFacts` and not a `SyntaxProblem`.
     """
 
     relative: str
@@ -54,7 +58,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class _IndexEntry(msgspec.Struct, frozen=True, array_like=True):
-    """A line of the index; a `length` of 0 means that there are no facts of the file."""
+    """An entry of the index. A `length` of 0 means that no facts of the file are stored."""
 
     path: bytes
     status: Status
@@ -66,7 +70,7 @@ class _IndexEntry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Index(msgspec.Struct, frozen=True, array_like=True):
-    """What the file holds, and where: the heads stand together, in the order of the entries."""
+    """The index: an entry per file, and the position of the heads, which are in the same order."""
 
     entries: list[_IndexEntry] = []
     offset: int = 0
@@ -75,18 +79,18 @@ class _Index(msgspec.Struct, frozen=True, array_like=True):
 
 
 _FactsPiece: TypeAlias = "tuple[_IndexEntry, bytes | memoryview, msgspec.Raw]"
-"""A line of the index, the packed facts that it is about, and the head of these."""
+"""An index entry, and the packed facts and the head that belong to it."""
 
 _UNKNOWN: Final = Status(_NEVER, 0, 0, 0)
 _index_of: Final = msgspec.msgpack.Decoder(_Index).decode
 _MISSES: Final = (msgspec.DecodeError, ValueError, RecursionError, OverflowError, zlib.error)
-"""What reading damaged data raises."""
+"""The exceptions that reading damaged data raises."""
 
 
 @functools.cache
 def _decoder(*, parsed: bool) -> Callable[[bytes], Facts]:
-    """Give what reads the facts of a file, or why it has none."""
-    # where all results are known, no facts are read
+    """Return the decoder for the facts of a file, or for its syntax problem."""
+    # a run whose results are all cached reads no facts
     from fsrace_lint.syntax.extract import SyntaxProblem  # noqa: PLC0415
     from fsrace_lint.syntax.model import FileFacts  # noqa: PLC0415
 
@@ -99,14 +103,14 @@ _NO_HEAD: Final = msgspec.Raw(msgspec.msgpack.encode(None))
 
 
 class PackedFacts:
-    """The facts of the files of a project, as far as they are remembered."""
+    """The stored facts of a project."""
 
     def __init__(self, folder: Folder, version: Version, name: str) -> None:
-        """Open the file of a cache; one that is damaged, or of another version, is empty.
+        """Open a file of the cache. A file that is damaged, or of another version, counts as empty.
 
         Args:
-            folder: The folder of the cache.
-            version: This program.
+            folder: The directory of the cache.
+            version: The version of this program.
             name: The name of the file.
         """
         self._folder, self._version, self._name = folder, version, name
@@ -115,9 +119,9 @@ class PackedFacts:
         self.index = _Index()
         self._fresh = False
         self.hits = 0
-        """How many facts were read."""
+        """The number of files whose facts were read."""
         self.is_foreign = False
-        """Whether there is a file of this version that somebody else has written, or damaged."""
+        """Whether the file is of this version without a valid seal: damaged, or written by another user."""
         self._descriptor = folder.open(name)
         if self._descriptor is not None:
             self._closing = weakref.finalize(self, os.close, self._descriptor)
@@ -144,7 +148,7 @@ class PackedFacts:
 
     @functools.cached_property
     def _heads(self) -> dict[str, msgspec.Raw]:
-        """The heads by file, as they were packed: read when the first one is asked for."""
+        """The encoded heads by file, read on first access."""
         at = self.index
         if self._descriptor is None or not 0 < at.length <= _INDEX_LARGEST:
             return {}
@@ -157,14 +161,14 @@ class PackedFacts:
             return {}
 
     def head(self, relative: str, digest: str) -> PackedIndexEntry | None:
-        """Read the head of a file.
+        """Read the head of a file: the names in it.
 
         Args:
-            relative: Its path from the root of the project.
-            digest: The digest of its content.
+            relative: The path, relative to the root of the project.
+            digest: The digest of the content.
 
         Returns:
-            The names in it, None where they are not known.
+            The head, or None if it is not stored.
         """
         packed = self._heads.get(relative) if self.parsed(relative, digest) else None
         if packed is None:
@@ -177,27 +181,27 @@ class PackedFacts:
             return None
 
     def close(self) -> None:
-        """Close the file, which otherwise stays open as long as this is there; nothing more can be read."""
+        """Close the file before this object is garbage collected. Nothing can be read afterwards."""
         if self._descriptor is not None:
             self._closing()
             self._descriptor = None
 
     def unchanged(self, relative: str, status: Status) -> str | None:
-        """Give the digest of a file that is as it was, None for others."""
+        """Return the stored digest of a file if its stat signature is unchanged, else None."""
         entry = self.entries.get(relative)
         return entry.digest.hex() if entry is not None and entry.status == status else None
 
     def digest(self, relative: str) -> str | None:
-        """Give the digest of the content that a file had when it was remembered; None where it was not."""
+        """Return the digest of the content that a file had when it was stored, or None."""
         entry = self.entries.get(relative)
         return None if entry is None else entry.digest.hex()
 
     def holds(self, relative: str, digest: str) -> bool:
-        """Tell whether something is remembered of a file with this content."""
+        """Return whether data is stored for a file with this content."""
         return self.digest(relative) == digest
 
     def parsed(self, relative: str, digest: str) -> bool | None:
-        """Tell whether a file with this content can be parsed; None where that is not known."""
+        """Return whether a file with this content can be parsed, or None if that is not stored."""
         entry = self.entries.get(relative)
         return entry.parsed if entry is not None and entry.length and entry.digest.hex() == digest else None
 
@@ -205,11 +209,11 @@ class PackedFacts:
         """Read the facts of a file.
 
         Args:
-            relative: Its path from the root of the project.
-            digest: The digest of its content.
+            relative: The path, relative to the root of the project.
+            digest: The digest of the content.
 
         Returns:
-            Its facts, None where they are not known or damaged.
+            The facts, or None if they are not stored or are damaged.
         """
         entry = self.entries.get(relative)
         if entry is None or entry.digest.hex() != digest:
@@ -223,24 +227,24 @@ class PackedFacts:
         return facts
 
     def _packed(self, entry: _IndexEntry) -> bytes:
-        """Read what the file holds of a file; empty where it is damaged."""
+        """Read the packed facts of a file; empty if they are damaged."""
         if self._descriptor is None or not 0 < entry.length <= _FACTS_LARGEST:
             return b""
         data = _at(self._descriptor, entry.offset, entry.length)
         return data if _digest(entry, data) == entry.digest_of_facts else b""
 
     def save(self, rows: Iterable[Row], remains: Callable[[str], bool]) -> bool:
-        """Write the file anew, if there is something new to remember.
+        """Rewrite the file if there is new data to store.
 
         Args:
             rows: All files of this run.
-            remains: Tells whether another file is still there.
+            remains: Returns whether another stored file still exists.
 
         Returns:
-            Whether it was written.
+            Whether the file was written.
 
         Raises:
-            OSError: It cannot be written.
+            OSError: The file cannot be written.
         """
         wanted = list(rows)
         if self._fresh and not any(map(self._is_news, wanted)):
@@ -253,7 +257,7 @@ class PackedFacts:
             pieces.add(*(self._known(row, old) if row.facts is None else _new(row, self._status(row))))
         for entry in others:
             pieces.add(entry, _part(old, entry), self._heads.get(os.fsdecode(entry.path), _NO_HEAD))
-        if os.name == "nt":  # it cannot be replaced there while it is open
+        if os.name == "nt":  # an open file cannot be replaced there
             self.close()
         self._folder.write(self._name, pieces.whole(self._version))
         return True
@@ -265,11 +269,11 @@ class PackedFacts:
         return self._status(row) != entry.status or row.facts is not None
 
     def _status(self, row: Row) -> Status:
-        """Give the status to remember: none where the file may change and keep it."""
+        """Return the stat signature to store: unknown if a later change of the file could leave it as is."""
         return row.status if row.status is not None and row.status.settled(self._since) else _UNKNOWN
 
     def _known(self, row: Row, old: memoryview) -> _FactsPiece:
-        """Give what is held of a file already; what is damaged stays so until somebody reads it."""
+        """Return the data already stored for a file. Damaged facts are copied as they are."""
         entry = self.entries.get(row.relative)
         if entry is None or entry.digest.hex() != row.digest:
             return _entry_of(row, self._status(row)), b"", _NO_HEAD
@@ -279,7 +283,7 @@ class PackedFacts:
         return entry, _part(old, entry), self._heads.get(row.relative, _NO_HEAD)
 
     def _everything(self) -> memoryview:
-        """Read the facts of all files, as they were packed; nothing where that cannot be."""
+        """Read the packed facts of all files; empty if that fails."""
         if self._descriptor is not None:
             with contextlib.suppress(OSError):
                 return memoryview(_at(self._descriptor, 0, min(self.index.offset, LARGEST)))
@@ -293,7 +297,7 @@ def _entry_of(row: Row, status: Status) -> _IndexEntry:
 def _new(row: Row, status: Status) -> _FactsPiece:
     """Pack the facts of a file."""
     packed, head = b"", _NO_HEAD
-    # A lone surrogate or a large number in a literal: there is no code for them.
+    # A lone surrogate or a huge number in a literal cannot be encoded.
     with contextlib.suppress(ValueError, OverflowError, RecursionError):
         packed = zlib.compress(msgspec.msgpack.encode(row.facts), 1)
         if row.parsed:
@@ -305,13 +309,13 @@ def _new(row: Row, status: Status) -> _FactsPiece:
 
 
 def _part(old: memoryview, entry: _IndexEntry) -> memoryview:
-    """Give the facts of a file out of those of all."""
+    """Return the packed facts of one file from those of all files."""
     found = old[entry.offset : entry.offset + entry.length]
     return found if len(found) == entry.length else old[:0]
 
 
 class _Pieces:
-    """What a file is made of: the facts, one after the other, the heads, and the index."""
+    """The contents of a file: the facts of each file, the heads, and the index."""
 
     def __init__(self) -> None:
         self._entries: list[_IndexEntry] = []
@@ -320,7 +324,7 @@ class _Pieces:
         self._offset = _HEAD.size
 
     def add(self, entry: _IndexEntry, packed: bytes | memoryview, head: msgspec.Raw) -> None:
-        """Put a file in; its facts are left out where there is no room."""
+        """Add a file. Its facts are dropped if the total would become too large."""
         if self._offset + len(packed) > LARGEST - 2 * _INDEX_LARGEST:
             packed = b""
         if (entry.offset, entry.length) != (self._offset, len(packed)):
@@ -331,10 +335,10 @@ class _Pieces:
         self._offset += len(packed)
 
     def whole(self, version: Version) -> list[bytes | memoryview]:
-        """Give the bytes of the file.
+        """Return the bytes of the file.
 
         Raises:
-            OSError: They cannot be sealed.
+            OSError: The data cannot be sealed.
         """
         data = msgspec.msgpack.encode(self._heads)
         heads = data if len(data) <= _INDEX_LARGEST else b""
@@ -345,21 +349,21 @@ class _Pieces:
 
 
 def _digest(entry: _IndexEntry, packed: bytes) -> bytes:
-    """Give what facts are known by, which the sealed index holds: so they need no seal of their own."""
+    """Return the digest of packed facts. The sealed index holds it, so facts need no seal of their own."""
     return hashlib.blake2b(entry.digest + packed, digest_size=16).digest()
 
 
 def _unpacked(packed: bytes, largest: int) -> bytes:
-    """Unpack data.
+    """Decompress data.
 
     Raises:
-        ValueError: There is none, or it is larger than it may be.
-        zlib.error: It is damaged.
+        ValueError: The data is empty, truncated, or larger than allowed.
+        zlib.error: The data is damaged.
     """
     unpacking = zlib.decompressobj()
     data = unpacking.decompress(packed, largest)
     if not data or not unpacking.eof:
-        raise ValueError("nothing that was packed here")
+        raise ValueError("not a packed value")
     return data
 
 
@@ -368,7 +372,7 @@ def _checksum(data: bytes) -> bytes:
 
 
 def _at(descriptor: int, offset: int, length: int) -> bytes:
-    """Read from a place in a file; less where it ends before."""
+    """Read from an offset of a file; shorter than `length` at the end of the file."""
     if hasattr(os, "pread"):
         return os.pread(descriptor, length, offset)
     os.lseek(descriptor, offset, os.SEEK_SET)

@@ -1,4 +1,4 @@
-"""The folder of a cache: nothing outside it is read or written, whatever somebody has put there."""
+"""The directory of a cache: nothing outside it is read or written, regardless of links in it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 NAME: Final = ".fsrace_cache"
 LARGEST: Final = 512 * 1024 * 1024
-"""The bytes that a file of a cache may have."""
+"""The maximum size of a cache file in bytes."""
 
 _TAG: Final = "CACHEDIR.TAG"
 _SIGNATURE: Final = b"Signature: 8a477f597d28d172789f06886806bc55"
@@ -31,11 +31,11 @@ _WRITE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0
 
 
 class FolderError(OSError):
-    """A folder cannot be used as a cache; the message says why."""
+    """Raised if a directory cannot be used as a cache. The message gives the reason."""
 
 
 class Info(NamedTuple):
-    """A file of a cache, how large it is, and when it was written."""
+    """The name, size, and modification time of a cache file."""
 
     name: str
     size: int
@@ -43,22 +43,22 @@ class Info(NamedTuple):
 
 
 class Folder:
-    """A folder in which files are written beside and then renamed; there is no lock."""
+    """A directory in which files are replaced atomically, by renaming. There is no lock."""
 
     def __init__(self, path: Path) -> None:
-        """Name a folder, which need not be there."""
+        """Initialize with the path of a directory, which need not exist."""
         self.path = path
 
     def open(self, name: str) -> int | None:
         """Open a file for reading.
 
-        A link is not followed, and a file of another user is not trusted.
+        Symbolic links and files of other users are rejected.
 
         Args:
             name: The name of the file.
 
         Returns:
-            A descriptor, None where there is no such file, or none of this user.
+            A file descriptor, or None if there is no such file that belongs to this user.
         """
         try:
             if not stat.S_ISDIR(os.lstat(self.path).st_mode):
@@ -76,7 +76,7 @@ class Folder:
         return None
 
     def read(self, name: str, most: int) -> bytes | None:
-        """Read a file as `open` does; one of more bytes than `most` is none."""
+        """Read a file as `open` does; None if it is larger than `most` bytes."""
         descriptor = self.open(name)
         if descriptor is None:
             return None
@@ -87,16 +87,16 @@ class Folder:
             return None
 
     def write(self, name: str, pieces: Iterable[bytes | memoryview]) -> None:
-        """Write a file beside and rename it: a reader sees the old one or the new one.
+        """Replace a file atomically: a reader sees the old content or the new content.
 
-        Nothing is flushed to the disk: what is torn there is noticed when it is read.
+        The data is not flushed to disk; readers detect a torn file.
 
         Args:
             name: The name of the file.
-            pieces: All that it is to hold.
+            pieces: The new content.
 
         Raises:
-            OSError: It cannot be written; what was there still is.
+            OSError: The file cannot be written. The old content remains.
         """
         self._prepare()
         temporary = self.path / stale_temporaries.name()
@@ -112,28 +112,28 @@ class Folder:
         stale_temporaries.sweep(self.path)
 
     def files(self) -> list[Info]:
-        """List the files that a cache is made of."""
+        """Return the files of the cache, sorted by name."""
         return sorted(info for info in self._entries() if _FILE.fullmatch(info.name))
 
     def is_cache(self) -> bool:
-        """Tell whether this is the folder of a cache of ours: there are folders that must be left alone."""
+        """Return whether the directory is a cache that fsrace-lint created, and may therefore be modified."""
         if os.path.islink(self.path):
             return False
         data = self.read(_TAG, _TAG_LARGEST)
         return data is not None and data.startswith(_SIGNATURE + _OURS)
 
     def clear(self) -> list[Info]:
-        """Delete the files of the cache, and the folder if nothing else is in it.
+        """Delete the files of the cache, and the directory if it contains nothing else.
 
         Returns:
-            The files that were there.
+            The files that existed.
 
         Raises:
-            FolderError: This is no cache of ours.
+            FolderError: The directory is not a cache of fsrace-lint.
             OSError: A file cannot be deleted.
         """
         if not self.is_cache():
-            raise FolderError("it is no cache of fsrace-lint, and is left alone")
+            raise FolderError("the directory is not an fsrace-lint cache")
         gone = self.files()
         for info in self._entries():
             if _FILE.fullmatch(info.name) or stale_temporaries.is_one(info.name):
@@ -141,31 +141,31 @@ class Folder:
         if {info.name for info in self._entries()} <= {_TAG, _IGNORE}:
             for name in (_IGNORE, _TAG):
                 (self.path / name).unlink(missing_ok=True)
-            with contextlib.suppress(OSError):  # somebody writes to it
+            with contextlib.suppress(OSError):  # another process writes to it
                 self.path.rmdir()
         return gone
 
     def _prepare(self) -> None:
-        """Make the folder, and write down what it is for others to leave it alone.
+        """Create the directory, with tags that mark it as a cache for other programs.
 
         Raises:
-            OSError: It is something else already, or cannot be made.
+            OSError: The path is in use for something else, or the directory cannot be created.
         """
         if self.is_cache():
             return
         self.path.mkdir(parents=True, exist_ok=True)
         if os.path.islink(self.path):
-            raise FolderError("it is a symbolic link")
+            raise FolderError("the path is a symbolic link")
         foreign = [name for name in os.listdir(self.path) if name not in (_TAG, _IGNORE)]
         if any(not (_FILE.fullmatch(name) or stale_temporaries.is_one(name)) for name in foreign):
-            raise FolderError("it is a folder with other files in it")
+            raise FolderError("the directory contains other files")
         for name, data in ((_IGNORE, b"*\n"), (_TAG, _SIGNATURE + _OURS)):
             self._put_first(name, data)
         if not self.is_cache():
-            raise FolderError(f"its {_TAG} is none of fsrace-lint")
+            raise FolderError(f"{_TAG} was not written by fsrace-lint")
 
     def _put_first(self, name: str, data: bytes) -> None:
-        """Make a file, if nobody else does."""
+        """Create a file, unless it exists."""
         temporary = self.path / stale_temporaries.name()
         descriptor = os.open(temporary, _WRITE, 0o666)
         try:
@@ -186,5 +186,5 @@ class Folder:
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Tell whether a file belongs to this user; where files have no owners, to anybody."""
+    """Return whether a file belongs to this user; always true on systems without file owners."""
     return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()

@@ -1,4 +1,4 @@
-"""What came of whole runs, or of reading the catalog: a few of them, each under what it depends on."""
+"""The stored results of runs, or the packed library models, each under a digest of its inputs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 _MAGIC: Final = b"fsrfound"
 _HEAD: Final = struct.Struct(f"<8s20s20s{SIZE}s")
 MOST: Final = 8
-"""How many results are kept; the one that was not written for the longest time goes first."""
+"""The maximum number of stored results. The least recently written one is dropped first."""
 _LARGEST: Final = 64 * 1024 * 1024
-"""The bytes of all results."""
+"""The maximum size of all results in bytes."""
 
 
 class _Result(msgspec.Struct, frozen=True, array_like=True):
@@ -30,31 +30,31 @@ _results_of: Final = msgspec.msgpack.Decoder(list[_Result]).decode
 
 
 class Results:
-    """The results of a project."""
+    """The stored results of a project."""
 
     def __init__(self, folder: Folder, version: Version, name: str) -> None:
-        """Name the file of a cache; it is read when something is asked for.
+        """Initialize with a file of a cache, which is read on demand.
 
         Args:
-            folder: The folder of the cache.
-            version: This program.
+            folder: The directory of the cache.
+            version: The version of this program.
             name: The name of the file.
         """
         self._folder, self._version, self._name = folder, version, name
 
     def get(self, key: bytes) -> bytes | None:
-        """Give what was remembered under a key; None for what was not, or is damaged."""
+        """Return the value stored under a key, or None if there is none or it is damaged."""
         return next((result.value for result in self._read() if result.key == key), None)
 
     def put(self, key: bytes, value: bytes) -> None:
-        """Remember something as the last, and forget the oldest where there are too many.
+        """Store a value as the most recent one, and drop the oldest values if there are too many.
 
         Args:
-            key: The digest of all that it depends on.
-            value: What came of it.
+            key: The digest of all inputs of the value.
+            value: The result.
 
         Raises:
-            OSError: It cannot be written.
+            OSError: The file cannot be written.
         """
         if len(value) > _LARGEST:
             return
@@ -68,7 +68,7 @@ class Results:
         self._folder.write(self._name, [_HEAD.pack(_MAGIC, files, content, mark), data])
 
     def _read(self) -> list[_Result]:
-        """Read the file; one that is damaged, or of another version, is empty."""
+        """Read the file. A file that is damaged, or of another version, counts as empty."""
         data = self._folder.read(self._name, 2 * _LARGEST)
         if data is None or len(data) < _HEAD.size:
             return []

@@ -1,7 +1,7 @@
-"""The seal on the files of a cache: only what this user wrote is believed, wherever the files come from.
+"""The seal of cache files: only files that this user wrote are trusted, regardless of where they are.
 
 A cache in a cloned repository or an unpacked archive can have the right owner and the right digests. It
-cannot have the key, which never lies in a project.
+cannot have a valid seal, because the key is never stored in a project.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Final
 from fsrace_lint.files.atomic_write import stale_temporaries
 
 VARIABLE: Final = "FSRACE_CACHE_KEY"
-"""The environment variable that takes the place of the key in the user's own folder."""
+"""The environment variable that replaces the key in the user's state directory."""
 SIZE: Final = 20
-"""The bytes of a seal."""
+"""The size of a seal in bytes."""
 
 _NAME: Final = "cache.key"
 _KEY_SIZE: Final = 32
@@ -30,10 +30,10 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
 def seal(data: bytes) -> bytes:
-    """Give the seal of some bytes; the first one makes the key.
+    """Return the seal of some bytes. The first call creates the key.
 
     Raises:
-        OSError: There is no key, and none can be made.
+        OSError: There is no key, and none can be created.
     """
     key = _key()
     if key is None:
@@ -41,12 +41,13 @@ def seal(data: bytes) -> bytes:
         try:
             key = made_key(folder)
         except OSError as error:
-            raise OSError(f"its key in {folder}: {error.strerror or error}") from error
+            where = f" in {folder}" if folder else ""
+            raise OSError(f"cannot create the cache key{where}: {error.strerror or error}") from error
     return _sealed(key, data)
 
 
 def is_sealed(data: bytes, mark: bytes) -> bool:
-    """Tell whether a seal is one of ours on these bytes; without a key there is none."""
+    """Return whether a seal is valid for some bytes; false if there is no key."""
     key = _key()
     return key is not None and hmac.compare_digest(_sealed(key, data), mark)
 
@@ -56,7 +57,7 @@ def _sealed(key: bytes, data: bytes) -> bytes:
 
 
 def _key() -> bytes | None:
-    """Give the key, None where there is none."""
+    """Return the key, or None if there is none."""
     given = os.environ.get(VARIABLE)
     if given:
         return hashlib.blake2b(os.fsencode(given), digest_size=_KEY_SIZE).digest()
@@ -67,12 +68,12 @@ def _key() -> bytes | None:
 
 
 def _folder() -> str:
-    """Give the folder of what this user's programs keep; empty where there is none."""
+    """Return the directory for state of this program; empty if the user has no home directory."""
     if os.name == "nt":
         base = os.environ.get("LOCALAPPDATA", "")
     else:
         base = os.environ.get("XDG_STATE_HOME", "")
-        if not os.path.isabs(base):  # as its specification says
+        if not os.path.isabs(base):  # as the XDG specification requires
             base = os.path.join(os.path.expanduser("~"), ".local", "state")
     return os.path.join(base, "fsrace-lint") if os.path.isabs(base) else ""
 
@@ -82,30 +83,30 @@ def read_key(folder: str) -> bytes:
     """Read the key.
 
     Raises:
-        OSError: It is not there, or is none of this user alone.
+        OSError: The key does not exist, or is not a key file of this user.
     """
     if not folder:
-        raise OSError("there is no home folder")
+        raise OSError("no home directory found")
     with os.fdopen(os.open(os.path.join(folder, _NAME), _READ), "rb") as stream:
         status = os.fstat(stream.fileno())
         key = stream.read(_KEY_SIZE + 1)
     if not stat.S_ISREG(status.st_mode) or len(key) != _KEY_SIZE:
-        raise OSError(f"{os.path.join(folder, _NAME)} is none")
+        raise OSError(f"{os.path.join(folder, _NAME)} is not a cache key")
     if hasattr(os, "geteuid") and status.st_uid != os.geteuid():
         raise OSError(f"{os.path.join(folder, _NAME)} belongs to another user")
     return key
 
 
 def made_key(folder: str) -> bytes:
-    """Make a key, unless another process does: all take the first one.
+    """Create a key, unless another process does; all processes use the first one.
 
     Raises:
-        OSError: It cannot be made.
+        OSError: The key cannot be created.
     """
     if not folder:
-        raise OSError("there is no home folder")
+        raise OSError("no home directory found")
     _refuse_of_others(folder)
-    # on NFS a folder that another host has just made can be told of too late, even to `exist_ok`
+    # on NFS, `makedirs` with `exist_ok` can fail for a directory that another host just created
     with contextlib.suppress(FileExistsError):
         os.makedirs(folder, mode=0o700, exist_ok=True)
     temporary = os.path.join(folder, stale_temporaries.name())
@@ -124,27 +125,30 @@ def made_key(folder: str) -> bytes:
 
 
 def _put_first(temporary: str, file: str) -> None:
-    """Give the key its name, if there is none of that name."""
+    """Link or rename the temporary file to the key, unless the key exists."""
     try:
         os.link(temporary, file)
     except FileExistsError:
         return
     except (OSError, AttributeError, NotImplementedError):
-        # No links here: a second process can only win together with the first, and then seals
-        # once with a key that is gone, which is no more than a cache that is not used.
+        # Hard links are not supported. If two processes get here at once, one may seal with the key
+        # that the other replaces. Its cache is then ignored once.
         if not os.path.lexists(file):
             os.replace(temporary, file)
 
 
 def _refuse_of_others(folder: str) -> None:
-    """Keep root from leaving a key in the home of another user, who could not read it."""
+    """Raise `OSError` if root would create a key in the home directory of another user.
+
+    The owner could not read that key.
+    """
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         return
     owner = None
     while owner is None:
         try:
             owner = os.stat(folder).st_uid
-        except FileNotFoundError:  # noqa: PERF203  # two or three folders
+        except FileNotFoundError:  # noqa: PERF203  # two or three directories
             folder = os.path.dirname(folder)
     if owner != 0:
         raise OSError(f"{folder} belongs to another user")

@@ -1,4 +1,4 @@
-"""What made a cache: another program may find something else in the same file."""
+"""The version of the program that wrote a cache: another version can have different findings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FORMAT: Final = 3
-"""To be raised when the layout of the files changes."""
+"""The format of cache files; incremented when it changes."""
 
 _PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _WITHOUT: Final = frozenset(
@@ -24,10 +24,10 @@ _KINDS: Final = (".py", ".toml")
 
 
 class Version(msgspec.Struct, frozen=True):
-    """The program, by the state of its files on the disk, and by what is in them.
+    """The program, identified by the stat signatures of its files or by their contents.
 
-    The first is quick to find out and holds for one installation only, the second holds for all
-    that are equal.
+    The stat signatures are quick to compute and specific to one installation. The contents identify all equal
+    installations.
     """
 
     files: bytes
@@ -35,13 +35,13 @@ class Version(msgspec.Struct, frozen=True):
 
     @staticmethod
     def of(package: str = _PACKAGE) -> Version | None:
-        """Look at the files of this program.
+        """Compute the version of the program.
 
         Args:
-            package: The folder of the program.
+            package: The directory of the program.
 
         Returns:
-            The version, None where the program does not lie in a folder.
+            The version, or None if the program is not in a directory.
         """
         digest = _digest()
         try:
@@ -53,31 +53,31 @@ class Version(msgspec.Struct, frozen=True):
         return Version(digest.digest(), package)
 
     def content(self) -> bytes:
-        """Give a digest of what is in the files; empty where they cannot be read."""
+        """Return the digest of the contents of the program's files; empty if they cannot be read."""
         if self not in CONTENTS:
             CONTENTS[self] = _content(self.package)
         return CONTENTS[self]
 
     def believe(self, files: bytes, content: bytes) -> None:
-        """Be told what `files` and `content()` were when this user sealed something."""
+        """Accept a content digest from a sealed file, if the stat signatures match."""
         if files == self.files and content:
             CONTENTS.setdefault(self, content)
 
     def made(self, files: bytes, content: bytes) -> bool:
-        """Tell whether something was made by this program.
+        """Return whether this program wrote a file.
 
         Args:
-            files: What `files` was at that time.
-            content: What `content()` was at that time.
+            files: The value of `files` in the file.
+            content: The value of `content()` in the file.
 
         Returns:
-            True if either is the same.
+            True if one of the two is the same.
         """
         return files == self.files or (content != b"" and content == self.content())
 
 
 CONTENTS: Final[dict[Version, bytes]] = {}
-"""What is in the files of a program: found out, or believed, once a process."""
+"""The content digest of each version, computed or accepted once per process."""
 
 
 def _content(package: str) -> bytes:
@@ -99,17 +99,14 @@ def _digest() -> hashlib.blake2b:
 
 
 def files_of(package: str, inner: str = "") -> Iterator[str]:
-    """List the files that can change a finding.
+    """Yield the paths of the files that can change a finding, in any order.
 
     Args:
-        package: The folder of the program.
-        inner: A folder in it, by its path from there.
-
-    Yields:
-        The path of each, in no order.
+        package: The directory of the program.
+        inner: A directory in it, as a relative path.
 
     Raises:
-        OSError: A folder cannot be listed.
+        OSError: A directory cannot be listed.
     """
     with os.scandir(os.path.join(package, inner)) as entries:
         found = list(entries)

@@ -1,1 +1,1 @@
-"""Locks between processes: file locks, lock files, and how they are misused."""
+"""Interprocess locks: file locks, lock files, and how they are misused."""

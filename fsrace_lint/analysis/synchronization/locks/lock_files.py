@@ -1,4 +1,4 @@
-"""Files whose mere presence the project's own code takes for a lock."""
+"""Lock files whose existence is the lock, in the code of the project."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
 
 class LockFileCheck(Record, frozen=True, eq=False):
-    """A lock file that is created after a test whether it is there.
+    """A lock file that is created after a separate existence check.
 
-    `asked` is the call that tests it, or leads to that test. `is_released` says that
-    the code deletes the file too, as one does with a lock.
+    Attributes:
+        access: The access that creates it.
+        asked: The call that checks it, or that reaches the check.
+        is_released: Whether the code also deletes the file, as it does with a lock.
     """
 
     access: Access
@@ -32,26 +34,26 @@ class LockFileCheck(Record, frozen=True, eq=False):
 
     @property
     def place(self) -> Place:
-        """Where the test stands, or the call that leads to it."""
+        """The place of the check, or of the call that reaches it."""
         return Place(self.asked.function.module.path, self.asked.call.span)
 
     @property
     def asked_text(self) -> str:
-        """The test as the source spells it."""
+        """The check, as in the source."""
         return spell(self.asked.call)
 
 
 class LockFiles:
-    """Finds the lock files that functions create in good faith."""
+    """Finds the lock files that functions create after an existence check."""
 
     def __init__(self, accesses: Accesses) -> None:
-        """Prepare for a project; nothing is looked at yet."""
+        """Initialize for a project."""
         self.entry_states = accesses.entry_states
         self.flows = accesses.flows
         self.accesses = accesses
 
     def claims(self, function: LinkedFunction) -> Iterator[LockFileCheck]:
-        """Give the lock files that a function creates after it asked whether they are there."""
+        """Yield the lock files that a function creates after an existence check."""
         for access in self.accesses.direct(function):
             creates = access.op in {"create", "write"} and not access.operation.exclusive
             if not creates or access.path is None or not access.path.names_a_lock:
@@ -61,7 +63,7 @@ class LockFiles:
                 yield LockFileCheck(access, asked, self._is_released(access))
 
     def _asked(self, access: Access, path: AbstractPath) -> CallSite | None:
-        """Find the last call before an act that tests its path, itself or in a function that it calls."""
+        """Return the last call before an access that checks its path, directly or in a callee."""
         last = None
         for call_site in self.flows.call_sites_before(access.call_site):
             if mutually_exclusive(call_site.state.conditions, access.call_site.state.conditions):
@@ -79,7 +81,7 @@ class LockFiles:
         return last
 
     def _tests(self, call_site: CallSite) -> AbstractPath | None:
-        """Give the path whose presence a call tests."""
+        """Return the path whose existence a call checks, or None."""
         scope = call_site.state.scope
         operation = self.accesses.effects.operation(call_site.call, scope)
         if operation is None or operation.op != "probe":
@@ -87,7 +89,7 @@ class LockFiles:
         return self.entry_states.paths.normalize(operation.path, scope)
 
     def _is_released(self, access: Access) -> bool:
-        """Tell whether the file of an act deletes a path of that name somewhere."""
+        """Return whether the module of an access deletes a path with the same file name."""
         functions = access.call_site.function.module.functions
         operations = (each for function in functions for each in self.accesses.direct(function))
         deleted = (each for each in operations if each.op == "delete")

@@ -1,4 +1,4 @@
-"""What goes wrong with locks and open files: what a lock does not hold together."""
+"""Misuses of locks and open files: deleted lock files, truncation, and unflushed writes."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _MAKING: Final[frozenset[Op]] = frozenset({"mkdir", "create", "write", "copy", "
 
 
 class LockMisuses:
-    """Finds what goes wrong with the locks of a project."""
+    """Finds the misuses of the locks of a project."""
 
     def __init__(self, locks: Locks, probes: ExistenceChecks, sequences: EventSequences) -> None:
-        """Prepare for a project; nothing is looked at yet."""
+        """Initialize for a project."""
         self.locks = locks
         self.files = locks.files
         self.accesses = locks.accesses
@@ -55,11 +55,10 @@ class LockMisuses:
         self._later = frozenset(name.rpartition(".")[2] for name in later)
 
     def deleted(self, delete: Access) -> Lock | None:
-        """Find the lock whose file an act deletes, though the kernel locks it.
+        """Return the lock whose file an access deletes although the lock is on the open file.
 
-        It is one of its function or class, or one whose name is written out in both
-        places. Code that looks which file has that name, once it has locked one, may
-        delete it.
+        The lock is in the same function or class, or its file name is literal in both places. Code that
+        compares inodes after it acquires a lock may delete the file.
         """
         function = delete.call_site.function
         around = () if function.owner is None else function.owner.methods.values()
@@ -74,7 +73,7 @@ class LockMisuses:
 
     @lazy
     def _named_locks(self) -> dict[Component, Lock]:
-        """The locks of the project whose files have names that are written out, by these names."""
+        """The locks of the project whose file names are literal, by file name."""
         functions = (function for module in self.flows.table.modules for function in module.functions)
         locks = (lock for function in functions for lock in self.locks.of(function))
         return {
@@ -84,7 +83,7 @@ class LockMisuses:
         }
 
     def emptied(self, lock: Lock) -> Access | None:
-        """Find the act of opening the file of a lock, where that empties what is written there."""
+        """Return the access that opens and truncates the file of a lock, if the file is written."""
         opened, path = lock.opened, lock.access.path
         if opened is None or not opened.operation.truncates or (path is not None and path.names_a_lock):
             return None
@@ -94,7 +93,7 @@ class LockMisuses:
         return next((access for access in accesses if access.call_site.call is opened.call), None)
 
     def released(self, function: LinkedFunction) -> Iterator[tuple[Access, Access]]:
-        """Give what a file still waits for where its lock is released, and that act."""
+        """Yield the unflushed writes of a locked file, and the release of the lock."""
         taken = [lock for lock in self.locks.of(function) if lock.opened is not None]
         for call_site in self.flows.call_sites(function) if taken else ():
             if not self.locks.releases(call_site) or not call_site.call.arguments:
@@ -113,7 +112,7 @@ class LockMisuses:
                 break
 
     def renamed(self, function: LinkedFunction) -> Iterator[tuple[Access, Access]]:
-        """Give what a file still waits for where it is renamed, and that act."""
+        """Yield the unflushed writes of a file, and the rename of the file."""
         for access in self.accesses.direct(function):
             for opening in self.files.open_at(access.call_site) if access.op == "rename" else ():
                 path = self.entry_states.paths.normalize(opening.operation.path, opening.scope)
@@ -129,7 +128,7 @@ class LockMisuses:
                     yield self.accesses.access_at(operation, written, written.state.scope), access
 
     def pointed_at(self, function: LinkedFunction) -> Iterator[tuple[Access, Access]]:
-        """Give the saves that go on in the background, and what names them before anything waits for them."""
+        """Yield the background saves, and the write that names them before anything waits for them."""
         if not self.flows.relevance.may_use(function, self._later):
             return
         saves: list[CallSite] = []
@@ -157,7 +156,7 @@ class LockMisuses:
                 )
 
     def decided_outside(self, lock: Lock) -> Iterator[tuple[Lock, ExistenceCheck, Access]]:
-        """Give the first thing done under a lock that an existence test before the lock decided upon."""
+        """Yield the first access under a lock that a check before the lock decides."""
         function = lock.access.call_site.function
         inside_events = (
             call_site for call_site in self.flows.call_sites(function) if self.locks.is_held(lock, call_site)
@@ -188,30 +187,30 @@ class LockMisuses:
     def _absent(
         self, step: SequenceItem, outside: tuple[PathCondition, ...], path: AbstractPath
     ) -> ExistenceCheck | None:
-        """Find the test that did not find what is made now."""
+        """Return the check that found missing what an event creates, or None."""
         probes = (probe for probe in self.probes.among(outside, step.call_site.call) if probe.found_missing)
         return next((probe for probe in probes if _is_of(probe.path, path)), None)
 
     def _looks(self, lock: Lock, step: SequenceItem, path: AbstractPath) -> bool:
-        """Tell whether something asks for a path again while a lock is held."""
+        """Return whether an event checks a path again while a lock is held."""
         asks = step.op in ASKING
         same = step.path is not None and (_is_of(path, step.path) or _is_of(step.path, path))
         return asks and same and self.locks.is_held(lock, step.call_site)
 
     def _is_another_test(self, literal: PathCondition) -> bool:
-        """Tell whether a test could be the one that is missing: it asks something, but for a rank."""
+        """Return whether a condition may repeat the check under the lock. Rank checks do not."""
         if self.entry_states.rank_tests.partition(literal.test, literal.scope) != UNPARTITIONED:
             return False
         return literal.attempt is None and _asks(literal.test, 4)
 
 
 def _is_named(path: AbstractPath) -> bool:
-    """Tell whether the name of a file is written out, and says that it is a lock."""
+    """Return whether a file name is literal and names a lock."""
     return path.names_a_lock and all(isinstance(piece, str) for piece in path.components[-1])
 
 
 def _seen(access: Access, step: SequenceItem) -> Access:
-    """Give an act as it looks from the call that leads to it, with all else as at another."""
+    """Return an access with the operation, the calls, and the path of an event."""
     operation = access.operation if step.operation is None else step.operation
     spelled = (
         spell(operation.path) if step.call_site is step.leaf_call or step.path is None else step.path.text
@@ -227,7 +226,7 @@ def _seen(access: Access, step: SequenceItem) -> Access:
 
 
 def _is_pointer(step: SequenceItem) -> bool:
-    """Tell whether something is written that names the last checkpoint, or says that it is complete."""
+    """Return whether an event writes a file that names the last checkpoint, or marks it as complete."""
     last = step.path.components[-1:] if step.path is not None else ()
     texts = (piece for component in last for piece in component if isinstance(piece, str))
     is_made = step.op in _MAKING and step.op != "mkdir"
@@ -245,12 +244,12 @@ def _is_idempotent(operation: Operation) -> bool:
 
 
 def _is_of(probed: AbstractPath, made: AbstractPath) -> bool:
-    """Tell whether what is made is what was looked for, or lies in it, or is a folder around it."""
+    """Return whether the created path is the checked path, is in it, or is a parent directory of it."""
     return made.is_within(probed) or probed.is_within(made) or made.is_parent_of(probed)
 
 
 def _asks(test: m.Expr, depth: int) -> bool:
-    """Tell whether a test could ask the filesystem: it calls something, or has the answer in a name."""
+    """Return whether a condition may query the filesystem: it contains a call or a name."""
     if isinstance(test, (m.Call, m.Name)):
         return True
     return depth > 0 and any(_asks(part, depth - 1) for part in parts(test))

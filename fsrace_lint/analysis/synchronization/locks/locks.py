@@ -1,4 +1,4 @@
-"""Locks between processes: which file is the lock, and how long a process waits for it."""
+"""Interprocess locks: their files, and how long a process waits for them."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class Locks:
-    """Finds the locks that functions take, each function's once."""
+    """Finds the locks that functions create or acquire."""
 
     def __init__(self, entry_states: EntryStates, accesses: Accesses) -> None:
-        """Prepare for a project; nothing is looked at yet."""
+        """Initialize for a project."""
         self.entry_states = entry_states
         self.flows = entry_states.flows
         self.protection = entry_states.protection
@@ -41,11 +41,11 @@ class Locks:
 
     @query
     def of(self, function: LinkedFunction) -> tuple[Lock, ...]:
-        """Give the calls of a function that make or take a lock."""
+        """Return the calls of a function that create or acquire a lock."""
         return tuple(self._find(function))
 
     def of_class(self, function: LinkedFunction) -> Iterator[Lock]:
-        """Give the locks of a function, of those it stands in, and of the other methods of its class."""
+        """Yield the locks of a function, its enclosing functions, and the other methods of its class."""
         around: list[LinkedFunction] = []
         each: LinkedFunction | None = function
         while each is not None:
@@ -57,7 +57,7 @@ class Locks:
             yield from self.of(other)
 
     def is_held(self, lock: Lock, call_site: CallSite) -> bool:
-        """Tell whether a lock is held at a call in its function: it, its file, or what has its name."""
+        """Return whether a lock is held at a call: the lock itself, its file, or a name bound to it."""
         taken = lock.access.call_site.call
         for held in self.protection.held(call_site):
             bound = self.entry_states.rank_tests.known(held, call_site.state.scope)
@@ -67,12 +67,12 @@ class Locks:
         return False
 
     def releases(self, call_site: CallSite) -> bool:
-        """Tell whether a call releases a lock."""
+        """Return whether a call releases a lock."""
         entry = self._entry(call_site)
         return entry is not None and _releases(entry, call_site.call)
 
     def _entry(self, call_site: CallSite) -> LockEntry | None:
-        """Give what the catalog says of a call that has to do with locks."""
+        """Return the library model of a lock call, or None."""
         if last_name(call_site.call.function) not in self._names:
             return None
         name = self.flows.resolver.qualify(call_site.call.function, call_site.state.scope)
@@ -96,7 +96,10 @@ class Locks:
                 yield self._own(call_site)
 
     def _own(self, call_site: CallSite) -> Lock:
-        """Give a lock of the project's own kind; its first argument is its file if its name says so."""
+        """Return a lock of a class or context manager of the project.
+
+        The first argument is the lock file if the path is named like a lock.
+        """
         first = call_site.call.arguments[0] if call_site.call.arguments else None
         path = None if first is None else self.entry_states.paths.normalize(first, call_site.state.scope)
         known = first is not None and path is not None and path.names_a_lock
@@ -121,14 +124,14 @@ class Locks:
 
     @staticmethod
     def _path(entry: LockEntry, call_site: CallSite) -> m.Expr | None:
-        """Give the file that is the lock: its path, or the open file."""
+        """Return the expression of the lock file: its path, or the open file."""
         if entry.path or entry.file:
             return library_argument(call_site.call, entry.path or entry.file)
         return call_site.call.function if entry.kind == "within" else None
 
     @staticmethod
     def _waits(entry: LockEntry, call: m.Call) -> bool:
-        """Tell whether nothing in a call limits the time for which it waits."""
+        """Return whether a call waits without a timeout."""
         flags = set(words(library_argument(call, entry.flags)))
         if not entry.waits or (entry.flags and (not flags or not flags.isdisjoint(entry.trying))):
             return False
@@ -138,7 +141,10 @@ class Locks:
         return limit is None or (isinstance(limit, m.Constant) and not _is_limit(limit.value))
 
     def _is_limited(self, made: CallSite) -> bool:
-        """Tell whether a lock is of the project's own kind, or made here and then waited for with a limit."""
+        """Return whether a lock has a timeout outside the call that creates it.
+
+        The lock is of a class of the project, or is acquired with arguments after its creation.
+        """
         function = made.function
         class_ = self.flows.resolver.symbol(made.call.function, made.state.scope)
         if isinstance(class_, LinkedClass) and not self._is_of_library(class_):
@@ -154,7 +160,7 @@ class Locks:
         return False
 
     def _is_of_library(self, class_: LinkedClass) -> bool:
-        """Tell whether a class of the project is derived from a lock of a library."""
+        """Return whether a class of the project inherits from a library lock."""
         resolver, exact = self.flows.resolver, self.flows.catalog.exact
         for each in class_.ancestors():
             scope = self.flows.final_environment(each.module.code)
@@ -174,7 +180,7 @@ def _is_limit(value: object) -> bool:
 
 
 def _values(binding: Binding | None) -> Iterator[Expression]:
-    """Give the expressions that a name may be bound to, as far as they are written out."""
+    """Yield the expressions that a name may be bound to, as far as they are in the source."""
     if isinstance(binding, Expression):
         yield from (binding, *sides_of(binding))
     for option in binding.options if type(binding) is Union else ():
