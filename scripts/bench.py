@@ -280,9 +280,9 @@ def by_daemon(copy: Path, wanted: Sequence[Sequence[Path]]) -> list[list[Pair]]:
                     found[-1].append(changed_pair(BARE, asking, copy, file, "changed = 1"))
                     run([*asking, os.fspath(file.relative_to(copy))], copy)  # as it was
                     time.sleep(PAUSE)
-            if int(told_by_daemon("status", r"(\d+) checks? answered")) < sum(map(len, wanted)):
+            if int(told_by_daemon("status", r"(\d+) requests? served")) < sum(map(len, wanted)):
                 raise RuntimeError("the daemon does not answer")
-            memory = float(told_by_daemon("status", r"at most (\d+) MB"))
+            memory = float(told_by_daemon("status", r"peak (\d+) MB"))
             return [
                 [Pair(one.reference, one.ours._replace(megabytes=memory)) for one in each] for each in found
             ]
@@ -297,7 +297,7 @@ def wait_for_daemon(root: Path) -> None:
         RuntimeError: That takes too long.
     """
     end = time.monotonic() + PATIENCE
-    while not told_by_daemon("status", rf"(?m)^  {re.escape(os.fspath(root))}$"):
+    while not told_by_daemon("status", rf"(?m)(?:projects: |, ){re.escape(os.fspath(root))}(?:,|$)"):
         if time.monotonic() > end:
             raise RuntimeError(f"the daemon does not know {root} after {PATIENCE:.0f} s")
         time.sleep(0.1)

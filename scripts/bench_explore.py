@@ -239,7 +239,7 @@ def cell_of(scenario: Scenario, told: dict[str, Any]) -> str:
     elif holds:
         verdict = "**missed**" if scenario.fails else "none found"
     else:
-        verdict = "found" if scenario.fails else "**false alarm**"
+        verdict = "found" if scenario.fails else "**false positive**"
     return f"{verdict}; {told['explored']} in {told['seconds']:.2f} s"
 
 

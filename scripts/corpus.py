@@ -49,7 +49,8 @@ PROFILES: Final = {"default": (), "strict": ("--profile=strict", "--include-test
 SUFFIXES: Final = (".py", ".pyw")
 ALSO: Final = ("pyproject.toml", ".gitignore")
 """What tells of a project which files it has, and how it is checked."""
-REPORTED: Final = ("json", *holding.FORMATS, "html")
+REPORTED: Final = ("json", *holding.FORMATS, "full", "html")
+"""The formats that are made; places in the last two are not compared: `full` groups findings of one cause."""
 EACH_FIX: Final = ("sarif", "html")
 """The formats that make each fix alone to show it: of the default profile, for want of time."""
 UNREADABLE: Final = "FSR001"

@@ -271,9 +271,14 @@ def _junit(report: str) -> list[Told]:
     return found
 
 
-def _text(report: str) -> list[Told]:
+def _concise(report: str) -> list[Told]:
     rows = re.findall(r"^(\S.*?):(\d+):(\d+): (FSR\d+) ", report, re.MULTILINE)
     return [Told(path, int(line), int(column), code) for path, line, column, code in rows]
+
+
+def _trace(report: str) -> list[Told]:
+    rows = re.findall(r"^\w+\[(FSR\d+)\]: .*\n *--> (.*):(\d+):(\d+)$", report, re.MULTILINE)
+    return [Told(path, int(line), int(column), code) for code, path, line, column in rows]
 
 
 FORMATS: Final[Mapping[str, Callable[[str], list[Told]]]] = {
@@ -281,6 +286,7 @@ FORMATS: Final[Mapping[str, Callable[[str], list[Told]]]] = {
     "github": _github,
     "gitlab": _gitlab,
     "junit": _junit,
-    "text": _text,
+    "concise": _concise,
+    "trace": _trace,
 }
 """How each format tells of the findings, in their order."""

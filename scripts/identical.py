@@ -143,7 +143,7 @@ def by_daemon(tree: Path, profile: str) -> list[str]:
 
         try:
             told("--daemon", file=files[0])
-            known = re.compile(rb"(?m)^  " + re.escape(os.fsencode(copy)) + b"$")
+            known = re.compile(rb"(?m)(?:projects: |, )" + re.escape(os.fsencode(copy)) + b"(?:,|$)")
             while not known.search(subprocess.check_output([*daemon, "status"], env=around)):
                 time.sleep(0.2)
             wrong = []
@@ -165,7 +165,7 @@ def by_daemon(tree: Path, profile: str) -> list[str]:
 
 def _answered(daemon: Sequence[str], around: Mapping[str, str]) -> int:
     said = subprocess.check_output([*daemon, "status"], env=around, text=True)
-    found = re.search(r"(\d+) checks? answered", said)
+    found = re.search(r"(\d+) requests? served", said)
     return 0 if found is None else int(found[1])
 
 

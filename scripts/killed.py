@@ -146,7 +146,7 @@ def main() -> int:
                 more.append(f"the next run ends with {again.returncode}: {again.stderr}")
             if beside:
                 more.append(f"the next run leaves {', '.join(beside)}")
-            if "Traceback" in done.stderr or "internal failure" in done.stderr:
+            if "Traceback" in done.stderr or "internal error" in done.stderr:
                 wrong.append(done.stderr.strip())
             for problem in (*wrong, *more):
                 bad += 1

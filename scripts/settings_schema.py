@@ -49,7 +49,7 @@ def table() -> str:
 def file() -> str:
     """Give the schema of a `pyproject.toml` of which only our table is described; as `table` else."""
     tool = {"type": "object", "properties": {settings.TABLE: _table()}}
-    said = "pyproject.toml, as far as fsrace-lint reads it."
+    said = "The part of pyproject.toml that fsrace-lint reads."
     return _document({"description": said, "type": "object", "properties": {"tool": tool}})
 
 
@@ -115,7 +115,7 @@ def _definitions() -> dict[str, Schema]:
     return {
         "selector": _selector(),
         "pattern": {
-            "description": "The name of files or folders anywhere, or with a slash a path from the root.",
+            "description": "A file or directory name anywhere, or, with a slash, a path from the root.",
             "type": "string",
             "pattern": r"^(?!(?:[/\\]|\.[/\\])*\.?[/\\]*$)",
         },
@@ -133,9 +133,9 @@ def _selector() -> Schema:
     names = rules.names()
     prefixes = sorted({code[:end] for code in names for end in range(len(settings.FAMILY), len(code) + 1)})
     known = ["ALL", *prefixes, *sorted(names.values())]
-    either = "|".join(_in_either_case(word) for word in known)
+    either = "|".join(_in_either_case(word) for word in (*known, *settings.RENAMED))
     return {
-        "description": "The name of a rule, its code, the beginning of codes, or ALL; several with commas.",
+        "description": "A rule name, a code, a code prefix, or ALL; separate multiple selectors with commas.",
         "anyOf": [
             {"enum": known},
             {"type": "string", "pattern": rf"^\s*(?:(?:{either})\s*)?(?:,\s*(?:(?:{either})\s*)?)*$"},
