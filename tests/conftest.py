@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Fixtures and settings for all tests."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["support.sampling", "support.leftovers", "support.large"]
 
-# what runs in the background of a shell begins with it ignored, and so would all that tests start
+# background jobs of a shell start with SIGINT ignored, and the processes of tests would inherit that
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# the key that seals caches is not that of whoever runs the tests
+# do not sign caches with the key of the user who runs the tests
 os.environ.pop("FSRACE_CACHE_KEY", None)
 
 
 def pytest_configure() -> None:
-    """Keep what the program remembers of its user among the files of the run, and explorations too."""
+    """Keep the state of the program and the files of explorations in the temporary directory of the run."""
     os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="state-")
     stage.MEMORY = Path(tempfile.gettempdir())
 
 
 def pytest_sessionfinish() -> None:
-    """Forget what the program remembers, and end the process that starts it."""
+    """Stop the template process, and delete the state of the program."""
     template.end()
     shutil.rmtree(os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty project, which is the current folder, and an environment without wishes."""
+    """An empty project, which is the current directory, and an environment without user preferences."""
     for name in ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "FSRACE_DEBUG"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
@@ -53,13 +53,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def one_good_file(here: Path) -> None:
-    """A project with one good file, which is the current folder."""
+    """A project with one readable file, which is the current directory."""
     (here / "good.py").write_text(HAZARD)
 
 
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder for sockets, whose names must be short."""
+    """A directory for sockets, whose paths must be short."""
     folder = Path(tempfile.mkdtemp(prefix="fsr-"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
     monkeypatch.delenv("COLUMNS", raising=False)
@@ -69,9 +69,9 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def thawed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Undo `gc.freeze()` of a daemon that ran in this process, and skip its collections.
+    """Undo `gc.freeze()` of a daemon that ran in this process, and skip its garbage collections.
 
-    A collection would scan the objects of all tests each time that a project is read.
+    A collection would scan the objects of all tests each time that a project is loaded.
     """
     monkeypatch.setattr(gc, "collect", lambda *_: 0)
     yield
@@ -79,6 +79,6 @@ def thawed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Do not measure what the processes of the explorer run: to trace it takes longer than to run it."""
+    """Exclude the processes of the explorer from coverage, because tracing takes longer than running them."""
     if item.path.parent.name in {"explore", "safe"} or item.path.stem in {"test_prove", "test_differential"}:
         item.add_marker("no_cover")

@@ -1,10 +1,10 @@
-"""What findings tell, word by word, as tests/cases/messages.txt records it.
+"""The exact texts of findings, as recorded in tests/cases/messages.txt.
 
-A section begins with `== ` and a rule's code, for the bad example of its page, or with
-the name of a case, as tests/test_cases.py shows it. Below stands what its findings tell:
-the call with its message, the related places, the steps by the number of their process,
-the outcome after `=`, and the fix after `+`. `FSRACE_UPDATE_CASES=1` writes it anew; a
-heading without text is enough for a new section. Read what it has written.
+A section starts with `== ` and a rule code, for the bad example of its page, or with the
+name of a case, as tests/test_cases.py shows it. The texts of its findings follow: the
+call with its message, the related locations, the steps by process number, the outcome
+after `=`, and the fix after `+`. `FSRACE_UPDATE_CASES=1` updates the file; to add a
+section, write only its heading. Review the updated texts.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ UPDATE: Final = os.environ.get("FSRACE_UPDATE_CASES") == "1"
 
 
 def sections() -> dict[str, str]:
-    """The recorded texts by their headings."""
+    """The recorded texts by heading."""
     _, *found = re.split(r"^== (.+)\n", RECORD.read_text("utf-8"), flags=re.MULTILINE)
     return dict(zip(found[::2], found[1::2], strict=True))
 
 
-def told(checked: Checked, root: Path) -> str:
-    """All findings, with a blank line between two."""
+def texts_of(checked: Checked, root: Path) -> str:
+    """All findings, separated by blank lines."""
     found = (lines(finding, checked, root) for finding in checked.outcome.findings)
     return "\n\n".join("\n".join(map(visible, each)) for each in found)
 
@@ -75,13 +75,13 @@ def recipe(fix: Fix) -> str:
     return names if fix.applicability is Applicability.SKETCH else f"{names} ({fix.applicability.value})"
 
 
-def program(heading: str, folder: Path) -> Path:
-    """Write the program that a section is about."""
+def program(heading: str, directory: Path) -> Path:
+    """Write the program of a section."""
     page = PAGES.get(heading)
-    return CASES[heading].write(folder) if page is None else shown(page, "Bad", folder)
+    return CASES[heading].write(directory) if page is None else shown(page, "Bad", directory)
 
 
-def test_every_rule_is_heard() -> None:
+def test_every_rule_has_a_section() -> None:
     recorded = sections()
     assert set(PAGES) <= set(recorded)
     assert not set(recorded) - set(PAGES) - set(CASES), "neither a rule nor a case"
@@ -90,10 +90,10 @@ def test_every_rule_is_heard() -> None:
 @pytest.mark.parametrize(
     "heading", [*sections(), *(page for page in PAGES if UPDATE and page not in sections())]
 )
-def test_what_is_told(heading: str, tmp_path: Path) -> None:
+def test_texts_match_the_record(heading: str, tmp_path: Path) -> None:
     root = program(heading, tmp_path)
     _, checked = run(root)
-    recorded, text = sections(), told(checked, root)
+    recorded, text = sections(), texts_of(checked, root)
     if UPDATE:
         recorded[heading] = text
         body = "\n".join(f"== {each}\n\n{recorded[each].strip()}\n" for each in recorded)

@@ -1,4 +1,4 @@
-"""All cases of tests/cases: what they say, and that line ends and comments change nothing about it."""
+"""All cases in tests/cases: expected findings, and independence of newlines and comments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOOL = "FSR0"
 
 
 def suppressible(case: Case) -> list[tuple[str, int, list[str]]]:
-    """The lines that are reported, with their codes; none where something is said of a file itself."""
+    """The reported lines with their codes; empty if a finding is about a file itself."""
     lines: dict[tuple[str, int], list[str]] = {}
     for file in case.files.values():
         for mark in file.marks:
@@ -40,11 +40,11 @@ def test_case(case: Case, tmp_path: Path) -> None:
     problems, checked = failures(case, tmp_path, update=UPDATE)
     if problems:
         pytest.fail("\n".join(problems), pytrace=False)
-    assert_fit_to_be_shown(checked)
+    assert_presentable(checked)
 
 
-def assert_fit_to_be_shown(checked: Checked) -> None:
-    """Each finding says one sentence, points into the file, and tells a schedule of two processes."""
+def assert_presentable(checked: Checked) -> None:
+    """Each finding has a one-sentence message, a position in the file, and a trace of two processes."""
     for finding in checked.outcome.findings:
         assert finding.message
         assert not finding.message.endswith(".")
@@ -53,7 +53,7 @@ def assert_fit_to_be_shown(checked: Checked) -> None:
             continue
         lines = checked.sources[finding.place.path].text.split("\n")
         span = finding.place.span
-        assert lines[span.end_line - 1][span.end_column - 2] == ")", "a finding stands at a call"
+        assert lines[span.end_line - 1][span.end_column - 2] == ")", "a finding points at a call"
         assert finding.witness is not None
         assert {step.process for step in finding.witness.steps} == {0, 1}
         for related in finding.related:
@@ -62,11 +62,11 @@ def assert_fit_to_be_shown(checked: Checked) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=name)
 @pytest.mark.exhaustive(4)
-def test_newlines_and_comments_make_no_difference(case: Case, tmp_path: Path) -> None:
-    """CR LF changes nothing, and a comment on each reported line is silence."""
+def test_newlines_and_noqa_comments(case: Case, tmp_path: Path) -> None:
+    """CRLF does not change the findings, and a comment on each reported line suppresses all."""
     assert seen(case, tmp_path / "crlf", "\r\n") == seen(case, tmp_path / "lf", "\n")
     if wanted := suppressible(case):
-        assert_silenced(tmp_path / "lf", wanted)
+        assert_suppressed(tmp_path / "lf", wanted)
 
 
 def seen(case: Case, root: Path, newline: str) -> list[tuple[object, ...]]:
@@ -74,7 +74,7 @@ def seen(case: Case, root: Path, newline: str) -> list[tuple[object, ...]]:
     return [(relative(f.place.path, root), f.place.span, f.code, f.message) for f in checked.outcome.findings]
 
 
-def assert_silenced(root: Path, wanted: list[tuple[str, int, list[str]]]) -> None:
+def assert_suppressed(root: Path, wanted: list[tuple[str, int, list[str]]]) -> None:
     for path, number, codes in wanted:
         lines = (root / path).read_text("utf-8").splitlines()
         lines[number - 1] += f"  # noqa: {','.join(codes)}"

@@ -1,4 +1,4 @@
-"""The fixes as a command of libcst's codemod tool."""
+"""The fixes as a libcst codemod command."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ def codemod(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_it_fixes(root: Path) -> None:
+def test_codemod_fixes_a_file(root: Path) -> None:
     done = codemod(root)
     assert (root / "work.py").read_text() == FIXED, done.stderr
     assert done.returncode == 0
 
 
-def test_what_is_not_selected_stays(root: Path) -> None:
+def test_unselected_rules_are_not_fixed(root: Path) -> None:
     codemod(root, "--select", "FSR103")
     assert (root / "work.py").read_text() == HAZARD
     codemod(root, "--select", "check-then-mkdir")
     assert (root / "work.py").read_text() == FIXED
 
 
-def test_it_reads_the_whole_project(root: Path) -> None:
-    """The guard in the other file is what makes the finding none."""
+def test_codemod_reads_the_whole_project(root: Path) -> None:
+    """A rank check in another file makes the line safe."""
     (root / "train.py").write_text(
         "import os\n\nif int(os.environ['RANK']) == 0:\n    import work\n\n    work.go()\n"
     )
@@ -55,7 +55,7 @@ def test_it_reads_the_whole_project(root: Path) -> None:
     assert (root / "work.py").read_text() == before
 
 
-def test_a_wrong_rule_is_an_error(root: Path) -> None:
+def test_unknown_rule_is_an_error(root: Path) -> None:
     done = codemod(root, "--select", "FSR999")
     assert (root / "work.py").read_text() == HAZARD
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""The plugin in the real flake8: what it reports, for which files, and the same as the command line."""
+"""The plugin in the real flake8: its findings and files, compared with the command line."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
-MESSAGE = "FSR101 another process can create 'd' after the check on line 3"
+MESSAGE = "FSR101 directory `'d'` is created after a separate existence check"
 
 GUARDED_ELSEWHERE = {
     "work.py": """
@@ -89,25 +89,25 @@ SEVERAL = {
 TABLE = '[tool.fsrace-lint]\nextend-exclude = ["old.py"]\n'
 
 
-def project(folder: Path, files: dict[str, str], table: str = TABLE) -> Path:
+def project(directory: Path, files: dict[str, str], table: str = TABLE) -> Path:
     for name, text in {"pyproject.toml": table, **files}.items():
-        file = folder / name
+        file = directory / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(dedent(text).lstrip("\n").encode())
-    return folder
+    return directory
 
 
 def flake8(
-    folder: Path, *arguments: str, text: str | None = None, jobs: int = 1
+    directory: Path, *arguments: str, text: str | None = None, jobs: int = 1
 ) -> subprocess.CompletedProcess[str]:
-    # a daemon must be started by a fresh interpreter
+    # a daemon must be started by a new interpreter
     program = (
         [sys.executable, "-m", "flake8"] if "--fsrace-daemon" in arguments else template.command("flake8")
     )
     command = [*program, "--isolated", f"--jobs={jobs}", *arguments]
     return subprocess.run(
         command,
-        cwd=folder,
+        cwd=directory,
         input=text,
         capture_output=True,
         encoding="utf-8",
@@ -116,16 +116,16 @@ def flake8(
     )
 
 
-def reported(folder: Path, *arguments: str, text: str | None = None, jobs: int = 1) -> list[str]:
-    done = flake8(folder, "--select=FSR", *(arguments or (".",)), text=text, jobs=jobs)
+def reported(directory: Path, *arguments: str, text: str | None = None, jobs: int = 1) -> list[str]:
+    done = flake8(directory, "--select=FSR", *(arguments or (".",)), text=text, jobs=jobs)
     assert done.stderr == ""
     assert done.returncode == (1 if done.stdout else 0)
     return sorted(line.removeprefix("./") for line in done.stdout.splitlines())
 
 
-def checked(folder: Path, *arguments: str) -> list[str]:
+def checked(directory: Path, *arguments: str) -> list[str]:
     command = [*template.command("fsrace_lint"), "check", "--format", "json", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    done = subprocess.run(command, cwd=directory, capture_output=True, check=False)
     assert done.returncode in (0, 1), done.stderr
     return sorted(
         "{path}:{line}:{column}: {code} {message}".format(**row)
@@ -133,7 +133,7 @@ def checked(folder: Path, *arguments: str) -> list[str]:
     )
 
 
-def test_it_reports_what_the_message_says(tmp_path: Path) -> None:
+def test_plugin_reports_the_message(tmp_path: Path) -> None:
     project(tmp_path, {"a.py": HAZARD})
     assert reported(tmp_path) == [f"a.py:4:5: {MESSAGE}"]
 
@@ -143,33 +143,33 @@ def test_flake8_shows_the_plugin_and_its_option(tmp_path: Path) -> None:
     assert "--fsrace-profile {default,strict}" in flake8(tmp_path, "--help").stdout
 
 
-def test_it_loads_neither_the_codemod_nor_the_command_line() -> None:
+def test_plugin_imports_neither_the_codemod_nor_the_command_line() -> None:
     code = "import sys, fsrace_lint.flake8_plugin; print({'libcst', 'rich', 'click'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
 
 
 class TestLinking:
-    def test_a_guard_in_another_file_silences(self, tmp_path: Path) -> None:
+    def test_rank_check_in_another_file_is_used(self, tmp_path: Path) -> None:
         project(tmp_path, GUARDED_ELSEWHERE)
         assert reported(tmp_path) == []
         assert reported(tmp_path, "work.py") == []
 
-    def test_no_guard_in_the_other_file(self, tmp_path: Path) -> None:
+    def test_no_rank_check_in_the_other_file(self, tmp_path: Path) -> None:
         project(tmp_path, UNGUARDED_ELSEWHERE)
         assert [row[:18] for row in reported(tmp_path, "work.py")] == ["work.py:6:9: FSR10"]
 
-    def test_the_project_of_a_file_is_not_the_current_folder(self, tmp_path: Path) -> None:
+    def test_project_is_found_from_the_file(self, tmp_path: Path) -> None:
         project(tmp_path / "inner", GUARDED_ELSEWHERE)
         (tmp_path / "outside.py").write_text(HAZARD)
         assert reported(tmp_path, "inner/work.py", "outside.py") == [f"outside.py:4:5: {MESSAGE}"]
 
-    def test_an_absolute_path(self, tmp_path: Path) -> None:
+    def test_absolute_path(self, tmp_path: Path) -> None:
         project(tmp_path, {"a.py": HAZARD})
         assert reported(tmp_path, str(tmp_path / "a.py")) == [f"{tmp_path}/a.py:4:5: {MESSAGE}"]
 
-    def test_projects_inside_a_project(self, tmp_path: Path) -> None:
-        """As for the command line, what was named decides which project counts."""
+    def test_nested_projects(self, tmp_path: Path) -> None:
+        """The path argument selects the project, as on the command line."""
         project(tmp_path, {"a.py": HAZARD})
         project(tmp_path / "inner", {"b.py": HAZARD}, '[tool.fsrace-lint]\nignore = ["FSR101"]\n')
         for named, count in ((["."], 2), (["a.py", "inner"], 1), (["inner/b.py"], 0)):
@@ -177,15 +177,15 @@ class TestLinking:
             assert len(expected) == count
             assert reported(tmp_path, *named) == expected
 
-    def test_a_file_that_does_not_parse_costs_only_its_own_guards(self, tmp_path: Path) -> None:
+    def test_unparsable_file_loses_only_its_own_guards(self, tmp_path: Path) -> None:
         project(tmp_path, {**GUARDED_ELSEWHERE, "a.py": HAZARD, "broken.py": "def f(:\n"})
         assert reported(tmp_path) == [f"a.py:4:5: {MESSAGE}"]
 
 
-class TestTheSameAsTheCommandLine:
+class TestSameAsCommandLine:
     @pytest.mark.parametrize("jobs", [1, 2])
     @pytest.mark.parametrize("profile", ["default", "strict"])
-    def test_several_files(self, profile: str, jobs: int, tmp_path: Path) -> None:
+    def test_multiple_files(self, profile: str, jobs: int, tmp_path: Path) -> None:
         project(tmp_path, SEVERAL)
         expected = checked(tmp_path, "--profile", profile, ".")
         assert {row.partition(":")[0] for row in expected} == {
@@ -209,12 +209,12 @@ class TestTheSameAsTheCommandLine:
             "",
         ],
     )
-    def test_settings_of_the_project(self, table: str, tmp_path: Path) -> None:
+    def test_project_settings(self, table: str, tmp_path: Path) -> None:
         project(tmp_path, SEVERAL, table)
         assert reported(tmp_path) == checked(tmp_path, ".")
 
     @pytest.mark.parametrize("jobs", [1, 2])
-    def test_the_catalog_of_the_project(self, jobs: int, tmp_path: Path) -> None:
+    def test_project_catalog(self, jobs: int, tmp_path: Path) -> None:
         table = '[[tool.fsrace-lint.catalog.guard]]\nnames = ["mylib.is_boss"]\nscope = "global"\n'
         body = 'if not os.path.exists("d"):\n    os.mkdir("d")\n'.replace("\n", "\n    ")
         guarded = f"import os\nfrom mylib import is_boss\nif is_boss():\n    {body.rstrip()}\n"
@@ -222,16 +222,16 @@ class TestTheSameAsTheCommandLine:
         assert reported(tmp_path, jobs=jobs) == checked(tmp_path, ".") == [f"b.py:4:5: {MESSAGE}"]
 
     @pytest.mark.parametrize("jobs", [1, 2])
-    def test_the_example(self, jobs: int, tmp_path: Path) -> None:
+    def test_examples(self, jobs: int, tmp_path: Path) -> None:
         shutil.copytree(ROOT / "examples", tmp_path / "examples")
         expected = checked(tmp_path, "--profile", "strict", "examples")
         assert len(expected) > 5
         assert reported(tmp_path, "--fsrace-profile=strict", "examples", jobs=jobs) == expected
 
-    def test_the_order_of_the_files_does_not_matter(self) -> None:
-        """flake8 hands the files to its processes in an order of its own."""
-        folder = ROOT / "examples"
-        chosen = settings.with_overrides(settings.load(folder, rules.names()), profile="strict")
+    def test_order_of_files_does_not_matter(self) -> None:
+        """flake8 distributes the files to its processes in an arbitrary order."""
+        directory = ROOT / "examples"
+        chosen = settings.with_overrides(settings.load(directory, rules.names()), profile="strict")
         files = list(Run(chosen, ()).files)
 
         def run(order: list[str]) -> dict[str, list[object]]:
@@ -254,47 +254,47 @@ class TestNoqa:
             "# noqa : FSR101",
         ],
     )
-    def test_a_comment_on_the_line(self, comment: str, tmp_path: Path) -> None:
+    def test_comment_on_the_line_suppresses(self, comment: str, tmp_path: Path) -> None:
         project(tmp_path, {"a.py": HAZARD.rstrip() + f"  {comment}\n"})
         assert reported(tmp_path) == checked(tmp_path, ".") == []
 
     @pytest.mark.parametrize("comment", ["# noqa: E501", "# noqa: FSR2"])
-    def test_a_comment_about_something_else(self, comment: str, tmp_path: Path) -> None:
+    def test_comment_with_other_codes_does_not_suppress(self, comment: str, tmp_path: Path) -> None:
         project(tmp_path, {"a.py": HAZARD.rstrip() + f"  {comment}\n"})
         assert f"a.py:4:5: {MESSAGE}" in reported(tmp_path)
 
-    def test_an_unused_suppression(self, tmp_path: Path) -> None:
+    def test_unused_suppression_is_reported(self, tmp_path: Path) -> None:
         project(tmp_path, {"a.py": "x = 1  # noqa: FSR101\n"})
-        assert reported(tmp_path) == ["a.py:1:16: FSR003 `noqa: FSR101` suppresses nothing here"]
+        assert reported(tmp_path) == [
+            "a.py:1:16: FSR003 unused `noqa: FSR101`: it suppresses no finding on this line"
+        ]
 
-    def test_unused_suppressions_can_be_left_out_in_either_configuration(self, tmp_path: Path) -> None:
+    def test_either_configuration_can_ignore_fsr003(self, tmp_path: Path) -> None:
         project(tmp_path, {"a.py": "x = 1  # noqa: FSR101\n"})
         assert reported(tmp_path, "--ignore=FSR003", ".") == []
         project(tmp_path, {}, '[tool.fsrace-lint]\nignore = ["FSR003"]\n')
         assert reported(tmp_path) == []
 
     @pytest.mark.parametrize("codes", ["FSR003, FSR101", "FSR0, FSR101"])
-    def test_a_comment_about_unused_suppressions_is_read_by_flake8_alone(
-        self, codes: str, tmp_path: Path
-    ) -> None:
+    def test_only_flake8_can_suppress_fsr003(self, codes: str, tmp_path: Path) -> None:
         project(
             tmp_path, {"a.py": f"x = 1  # noqa: {codes}\n", "b.py": "y = '# noqa'; z = 1  # noqa: FSR1\n"}
         )
         assert reported(tmp_path) == []
         assert len(checked(tmp_path, ".")) == 3
 
-    def test_without_noqa(self, tmp_path: Path) -> None:
+    def test_disable_noqa_reports_suppressed_findings(self, tmp_path: Path) -> None:
         text = HAZARD.rstrip() + "  # noqa: FSR101\nx = 1  # noqa: FSR201\n"
         project(tmp_path, {"a.py": text, "b.py": "# flake8: noqa: FSR101\n" + HAZARD})
         expected = [f"a.py:4:5: {MESSAGE}", f"b.py:5:5: {MESSAGE.replace('3', '4')}"]
         assert reported(tmp_path, "--disable-noqa", ".") == expected
 
-    def test_a_comment_for_the_file(self, tmp_path: Path) -> None:
+    def test_file_level_comment_suppresses(self, tmp_path: Path) -> None:
         project(tmp_path, {"a.py": "# flake8: noqa\n" + HAZARD, "b.py": "# flake8: noqa: FSR101\n" + HAZARD})
         assert reported(tmp_path) == checked(tmp_path, ".") == []
 
-    def test_flake8_itself_drops_what_it_can(self, tmp_path: Path) -> None:
-        """Plugins that look for needless comments ask which findings flake8 has dropped."""
+    def test_flake8_drops_suppressed_findings_itself(self, tmp_path: Path) -> None:
+        """Plugins that look for unused comments rely on the findings that flake8 has dropped."""
         project(tmp_path, {"a.py": HAZARD.rstrip() + "  # noqa: FSR101\n"})
         log = tmp_path / "log"
         flake8(tmp_path, "--select=FSR", "-vv", f"--output-file={log}", "a.py")
@@ -302,7 +302,7 @@ class TestNoqa:
 
 
 class TestStdin:
-    def test_the_text_counts_and_not_the_file(self, tmp_path: Path) -> None:
+    def test_stdin_text_replaces_the_file(self, tmp_path: Path) -> None:
         project(tmp_path, {"a.py": "x = 1\n"})
         assert reported(tmp_path, "--stdin-display-name=a.py", "-", text="\n" + HAZARD) == [
             f"a.py:5:5: {MESSAGE.replace('3', '4')}"
@@ -310,39 +310,39 @@ class TestStdin:
         project(tmp_path, {"a.py": HAZARD})
         assert reported(tmp_path, "--stdin-display-name=a.py", "-", text="x = 1\n") == []
 
-    def test_without_a_name(self, tmp_path: Path) -> None:
+    def test_stdin_without_a_display_name(self, tmp_path: Path) -> None:
         project(tmp_path, {})
         assert reported(tmp_path, "-", text=HAZARD) == [f"stdin:4:5: {MESSAGE}"]
 
-    def test_linked_with_the_files_of_the_project(self, tmp_path: Path) -> None:
+    def test_stdin_is_linked_with_the_project(self, tmp_path: Path) -> None:
         project(tmp_path, GUARDED_ELSEWHERE)
         text = (tmp_path / "work.py").read_text() + "# changed\n"
         assert reported(tmp_path, "--stdin-display-name=work.py", "-", text=text) == []
         (tmp_path / "train.py").unlink()
         assert len(reported(tmp_path, "--stdin-display-name=work.py", "-", text=text)) == 1
 
-    def test_a_new_file(self, tmp_path: Path) -> None:
+    def test_stdin_for_a_new_file(self, tmp_path: Path) -> None:
         project(tmp_path, {})
         assert len(reported(tmp_path, "--stdin-display-name=src/new.py", "-", text=HAZARD)) == 1
 
     @pytest.mark.parametrize("name", ["tests/new.py", "test_new.py", "build/new.py", "tools/old.py"])
-    def test_a_new_file_that_is_left_out(self, name: str, tmp_path: Path) -> None:
+    def test_stdin_for_an_excluded_file(self, name: str, tmp_path: Path) -> None:
         project(tmp_path, {})
         assert reported(tmp_path, f"--stdin-display-name={name}", "-", text=HAZARD) == []
 
-    def test_the_file_on_disk_cannot_be_read(self, tmp_path: Path) -> None:
+    def test_stdin_for_an_undecodable_file(self, tmp_path: Path) -> None:
         project(tmp_path, {})
         (tmp_path / "a.py").write_bytes(b"x = '\xe9'\n")
         assert reported(tmp_path, "--stdin-display-name=a.py", "-", text=HAZARD) == [f"a.py:4:5: {MESSAGE}"]
 
-    def test_a_malformed_entry_of_the_catalog(self, tmp_path: Path) -> None:
+    def test_malformed_catalog_entry_is_an_error(self, tmp_path: Path) -> None:
         project(tmp_path, {}, "[[tool.fsrace-lint.catalog.gard]]\n")
         done = flake8(tmp_path, "-", text=HAZARD)
         assert done.returncode == 1
         assert "unknown kind [[gard]]; did you mean `guard`?" in done.stdout
         assert "Traceback" not in done.stderr
 
-    def test_text_that_names_another_encoding(self, tmp_path: Path) -> None:
+    def test_stdin_in_another_encoding(self, tmp_path: Path) -> None:
         project(tmp_path, {})
         text = '# coding: latin-1\nimport os\n"é"; os.path.exists("d") or os.mkdir("d")\n'
         command = [sys.executable, "-m", "flake8", "--isolated", "--select=FSR", "-"]
@@ -352,29 +352,29 @@ class TestStdin:
         assert done.stdout.startswith(b"stdin:3:29: FSR101")
 
 
-class TestWhatIsLeftOut:
+class TestExclusions:
     @pytest.mark.parametrize("name", ["tests/test_a.py", "conftest.py", "docs/conf.py", "tools/old.py"])
-    def test_a_file_that_is_named(self, name: str, tmp_path: Path) -> None:
+    def test_excluded_file_on_the_command_line(self, name: str, tmp_path: Path) -> None:
         project(tmp_path, {name: HAZARD})
         assert reported(tmp_path, name) == []
 
-    def test_tests_on_demand(self, tmp_path: Path) -> None:
+    def test_include_tests_setting(self, tmp_path: Path) -> None:
         project(tmp_path, {"tests/test_a.py": HAZARD}, "[tool.fsrace-lint]\ninclude-tests = true\n")
         assert len(reported(tmp_path)) == 1
 
-    def test_a_script_without_a_suffix(self, tmp_path: Path) -> None:
+    def test_script_without_a_suffix(self, tmp_path: Path) -> None:
         project(tmp_path, {"script": HAZARD})
         assert reported(tmp_path, "script") == checked(tmp_path, "script") == [f"script:4:5: {MESSAGE}"]
 
-    def test_flake8s_own_exclusions(self, tmp_path: Path) -> None:
+    def test_flake8_exclusions(self, tmp_path: Path) -> None:
         project(tmp_path, {"a.py": HAZARD, "b.py": HAZARD, "c.py": HAZARD})
         arguments = ("--exclude=b.py", "--per-file-ignores=c.py:FSR101", ".")
         assert reported(tmp_path, *arguments) == [f"a.py:4:5: {MESSAGE}"]
         assert reported(tmp_path, "--extend-ignore=FSR1", ".") == []
 
 
-class TestWhatGoesWrong:
-    def test_a_syntax_error_is_reported_once_by_flake8(self, tmp_path: Path) -> None:
+class TestErrors:
+    def test_syntax_error_is_reported_only_by_flake8(self, tmp_path: Path) -> None:
         project(tmp_path, {"a.py": "def f(:\n", "b.py": HAZARD})
         done = flake8(tmp_path, "--select=E9,FSR", ".")
         codes = sorted((line[2:6], line.split()[1]) for line in done.stdout.splitlines())
@@ -382,10 +382,10 @@ class TestWhatGoesWrong:
         assert ("b.py", "FSR101") in codes
         assert not [code for name, code in codes if name != "b.py" and code.startswith("FSR")]
 
-    def test_a_file_in_no_known_encoding_which_flake8_takes_for_latin_1(self, tmp_path: Path) -> None:
+    def test_undecodable_file_is_reported(self, tmp_path: Path) -> None:
         project(tmp_path, {})
         (tmp_path / "a.py").write_bytes(b"x = 1\nname = '\xe9'\n" + HAZARD.encode())
-        expected = ["a.py:2:9: FSR001 is not encoded as UTF-8: byte 0xe9"]
+        expected = ["a.py:2:9: FSR001 file is not encoded as UTF-8: byte 0xe9"]
         assert reported(tmp_path) == checked(tmp_path, ".") == expected
         assert reported(tmp_path, "--ignore=FSR001", ".") == []
         project(tmp_path, {}, '[tool.fsrace-lint]\nignore = ["FSR001"]\n')
@@ -400,14 +400,14 @@ class TestWhatGoesWrong:
                 "unknown key `profil` in [tool.fsrace-lint]; did you",
             ),
             ("[tool.fsrace-lint]\nignore = 1\n", "`ignore`: expected array, found integer"),
-            ("[tool\n", "is not valid TOML"),
+            ("[tool\n", ": not valid TOML: "),
             (
                 '[[tool.fsrace-lint.catalog.guard]]\nnames = ["mylib.is_boss"]\nscope = "gobal"\n',
-                ": `tool.fsrace-lint.catalog`: [[guard]] number 1: `scope`: unknown value 'gobal'; did",
+                ": `tool.fsrace-lint.catalog`: [[guard]] number 1: `scope`: unknown value `gobal`; did",
             ),
         ],
     )
-    def test_wrong_settings(self, table: str, message: str, jobs: int, tmp_path: Path) -> None:
+    def test_invalid_settings_are_an_error(self, table: str, message: str, jobs: int, tmp_path: Path) -> None:
         project(tmp_path, {"a.py": HAZARD, "b.py": HAZARD}, table)
         done = flake8(tmp_path, ".", jobs=jobs)
         assert done.returncode == 1
@@ -419,21 +419,21 @@ class TestWhatGoesWrong:
         assert "Traceback" not in done.stderr
 
     @pytest.mark.parametrize("jobs", [1, 2])
-    def test_a_bug_of_ours_where_flake8_can_still_say_so(self, jobs: int, tmp_path: Path) -> None:
-        done = self.broken("run.Run.link", tmp_path, jobs)
+    def test_internal_error_while_linking(self, jobs: int, tmp_path: Path) -> None:
+        done = self.run_with_bug("run.Run.link", tmp_path, jobs)
         first, second = done.stdout.splitlines()
         assert first == "There was a critical error during execution of Flake8:"
-        assert second.startswith("fsrace-lint: internal failure: KeyError: 'oh no' (")
+        assert second.startswith("fsrace-lint: internal error: KeyError: 'oh no' (")
 
     @pytest.mark.parametrize("jobs", [1, 2])
-    def test_a_bug_of_ours_in_one_of_flake8s_processes(self, jobs: int, tmp_path: Path) -> None:
-        """An exception there can leave flake8 waiting for ever."""
-        done = self.broken("run.Run.check_file", tmp_path, jobs)
-        start = ".py:1:1: FSR002 internal failure: KeyError: 'oh no' ("
+    def test_internal_error_while_checking_a_file(self, jobs: int, tmp_path: Path) -> None:
+        """An exception in a worker process could make flake8 hang."""
+        done = self.run_with_bug("run.Run.check_file", tmp_path, jobs)
+        start = ".py:1:1: FSR002 internal error: KeyError: 'oh no' ("
         assert [row[3:].startswith(start) for row in done.stdout.splitlines()] == [True, True]
 
-    def broken(self, what: str, folder: Path, jobs: int) -> subprocess.CompletedProcess[str]:
-        project(folder, {"a.py": HAZARD, "b.py": HAZARD})
+    def run_with_bug(self, what: str, directory: Path, jobs: int) -> subprocess.CompletedProcess[str]:
+        project(directory, {"a.py": HAZARD, "b.py": HAZARD})
         program = f"""
             import multiprocessing, sys
             from fsrace_lint.pipeline import project_settings, run
@@ -442,12 +442,12 @@ class TestWhatGoesWrong:
             def broken(*arguments):
                 raise KeyError("oh no")
 
-            multiprocessing.set_start_method("fork")  # others import what is broken anew
+            multiprocessing.set_start_method("fork")  # others would import the unpatched function
             {what} = broken
             sys.exit(main(["--isolated", "--select=FSR", "--jobs={jobs}", "."]))
             """
         command = [sys.executable, "-c", dedent(program)]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
         assert done.returncode == 1
         assert "FSRACE_DEBUG=1" in done.stdout
         assert done.stderr == ""
@@ -455,7 +455,7 @@ class TestWhatGoesWrong:
 
 
 class TestOptions:
-    def test_the_profile_from_flake8s_configuration(self, tmp_path: Path) -> None:
+    def test_profile_in_the_flake8_configuration(self, tmp_path: Path) -> None:
         project(tmp_path, {"tool.py": "open('results.json', 'w').write('x')\n"})
         strict = checked(tmp_path, "--profile=strict", ".")
         assert strict
@@ -465,7 +465,7 @@ class TestOptions:
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.stdout.replace("./", "").splitlines() == strict
 
-    def test_an_unknown_profile(self, tmp_path: Path) -> None:
+    def test_unknown_profile_is_an_error(self, tmp_path: Path) -> None:
         done = flake8(tmp_path, "--fsrace-profile=pedantic")
         assert done.returncode != 0
         assert "invalid choice: 'pedantic'" in done.stderr
@@ -473,7 +473,7 @@ class TestOptions:
     @pytest.mark.parametrize(
         "method", [m for m in ("spawn", "forkserver") if m in multiprocessing.get_all_start_methods()]
     )
-    def test_processes_that_are_not_forked(self, method: str, tmp_path: Path) -> None:
+    def test_start_methods_other_than_fork(self, method: str, tmp_path: Path) -> None:
         project(tmp_path, UNGUARDED_ELSEWHERE)
         program = f"""
             import multiprocessing, sys
@@ -493,7 +493,7 @@ class TestOptions:
         assert rows == checked(tmp_path, "--profile=strict", ".")
         assert done.stderr == ""
 
-    def test_the_project_is_linked_once(self, tmp_path: Path) -> None:
+    def test_project_is_linked_once(self, tmp_path: Path) -> None:
         project(tmp_path, SEVERAL)
         program = """
             import multiprocessing, sys
@@ -510,107 +510,107 @@ class TestOptions:
             multiprocessing.set_start_method("fork")
             main(["--isolated", "--select=FSR", "--exit-zero", sys.argv[1], "."])
             """
-        for jobs, said in (("--jobs=2", "linked\n"), ("--jobs=1", "linked\n"), ("--jobs=1", "")):
-            if said:
+        for jobs, expected_stderr in (("--jobs=2", "linked\n"), ("--jobs=1", "linked\n"), ("--jobs=1", "")):
+            if expected_stderr:
                 shutil.rmtree(tmp_path / ".fsrace_cache", ignore_errors=True)
             command = [sys.executable, "-c", dedent(program), jobs]
             done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-            assert done.stderr == said
+            assert done.stderr == expected_stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no daemon on Windows")
 class TestDaemon:
-    """A real daemon, at a socket of its own."""
+    """A real daemon with its own socket."""
 
     @pytest.fixture(autouse=True)
     def runtime(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-        with tempfile.TemporaryDirectory(prefix="fsr-") as folder:
-            monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        with tempfile.TemporaryDirectory(prefix="fsr-") as directory:
+            monkeypatch.setenv("XDG_RUNTIME_DIR", directory)
             yield
-            said_by_daemon("stop")
+            daemon_output("stop")
 
     NAMED: ClassVar = tuple(sorted(name for name in SEVERAL if name.endswith(".py") and "/à" not in name))
 
-    def told(self, folder: Path, *arguments: str, jobs: int = 1) -> list[str]:
-        """Give what flake8 reports, the same without a daemon."""
-        expected = reported(folder, *arguments, jobs=jobs)
-        assert reported(folder, "--fsrace-daemon", *arguments, jobs=jobs) == expected
+    def reported_by_both(self, directory: Path, *arguments: str, jobs: int = 1) -> list[str]:
+        """Run flake8 with and without the daemon; assert and return the same report."""
+        expected = reported(directory, *arguments, jobs=jobs)
+        assert reported(directory, "--fsrace-daemon", *arguments, jobs=jobs) == expected
         return expected
 
-    def known(self, folder: Path, *arguments: str) -> None:
-        """Have a daemon know a project."""
-        reported(folder, "--fsrace-daemon", *arguments)
+    def load_project(self, directory: Path, *arguments: str) -> None:
+        """Start a daemon and wait until it has loaded the project."""
+        reported(directory, "--fsrace-daemon", *arguments)
         end = time.monotonic() + 60
-        while answered() == 0:
+        while requests_served() == 0:
             assert time.monotonic() < end
             time.sleep(0.1)
 
     @pytest.mark.parametrize("jobs", [1, 2])
-    def test_what_it_finds_is_reported(self, tmp_path: Path, jobs: int) -> None:
+    def test_daemon_reports_the_same(self, tmp_path: Path, jobs: int) -> None:
         project(tmp_path, SEVERAL)
-        assert answered() == 0
-        self.known(tmp_path, "work.py")
-        asked = [self.NAMED[start : start + 6] for start in range(0, len(self.NAMED), 6)]
-        found = [self.told(tmp_path, *some, jobs=jobs) for some in asked]
+        assert requests_served() == 0
+        self.load_project(tmp_path, "work.py")
+        groups = [self.NAMED[start : start + 6] for start in range(0, len(self.NAMED), 6)]
+        found = [self.reported_by_both(tmp_path, *some, jobs=jobs) for some in groups]
         assert {row.partition(":")[0] for rows in found for row in rows} == {
             "work.py",
             "package/crlf.py",
             "package/bom.py",
             "package/unused.py",
         }
-        assert answered() == 1 + len(asked)
-        self.told(tmp_path, "--fsrace-profile=strict", "work.py")
+        assert requests_served() == 1 + len(groups)
+        self.reported_by_both(tmp_path, "--fsrace-profile=strict", "work.py")
 
-    def test_what_has_changed_since(self, tmp_path: Path) -> None:
+    def test_daemon_sees_changed_files(self, tmp_path: Path) -> None:
         project(tmp_path, UNGUARDED_ELSEWHERE)
-        self.known(tmp_path, "work.py")
-        assert len(self.told(tmp_path, "work.py")) == 1
+        self.load_project(tmp_path, "work.py")
+        assert len(self.reported_by_both(tmp_path, "work.py")) == 1
         project(tmp_path, GUARDED_ELSEWHERE)
-        assert self.told(tmp_path, "work.py") == []
-        assert answered() == 3
+        assert self.reported_by_both(tmp_path, "work.py") == []
+        assert requests_served() == 3
 
-    def test_a_comment_that_flake8_does_not_read(self, tmp_path: Path) -> None:
+    def test_daemon_with_noqa_comments(self, tmp_path: Path) -> None:
         texts = {
             f"{name}.py": HAZARD.rstrip() + f"  # noqa: {name}\n" for name in ("FSR101", "fsr101", "FSR2")
         }
         project(tmp_path, texts)
-        self.known(tmp_path, "FSR2.py")
-        assert len(self.told(tmp_path, *texts)) == 2
-        assert answered() == 2
+        self.load_project(tmp_path, "FSR2.py")
+        assert len(self.reported_by_both(tmp_path, *texts)) == 2
+        assert requests_served() == 2
 
     @pytest.mark.parametrize(
         "arguments", [["."], ["--disable-noqa", "a.py"], ["a.py", "latin.py"], ["a.py", "gone.py"]]
     )
-    def test_what_it_is_not_asked(self, tmp_path: Path, arguments: list[str]) -> None:
+    def test_arguments_that_bypass_the_daemon(self, tmp_path: Path, arguments: list[str]) -> None:
         project(tmp_path, {"a.py": HAZARD})
         (tmp_path / "latin.py").write_bytes(b"# coding: latin-1\n# \xe9\n" + HAZARD.encode())
-        self.known(tmp_path, "a.py")
-        assert len([row for row in self.told(tmp_path, *arguments) if "FSR101" in row]) in {1, 2}
-        assert answered() == 1
+        self.load_project(tmp_path, "a.py")
+        assert len([row for row in self.reported_by_both(tmp_path, *arguments) if "FSR101" in row]) in {1, 2}
+        assert requests_served() == 1
 
-    def test_a_link_to_another_file(self, tmp_path: Path) -> None:
+    def test_daemon_with_a_link_to_another_file(self, tmp_path: Path) -> None:
         project(tmp_path, {"a.py": HAZARD})
         (tmp_path / "link.py").symlink_to("a.py")
-        self.known(tmp_path, "a.py")
-        assert self.told(tmp_path, "link.py") == []
-        assert len(self.told(tmp_path, "a.py", "link.py")) == 1
+        self.load_project(tmp_path, "a.py")
+        assert self.reported_by_both(tmp_path, "link.py") == []
+        assert len(self.reported_by_both(tmp_path, "a.py", "link.py")) == 1
 
-    def test_a_mistake_in_the_settings(self, tmp_path: Path) -> None:
+    def test_daemon_with_invalid_settings(self, tmp_path: Path) -> None:
         project(tmp_path, {"a.py": HAZARD})
-        self.known(tmp_path, "a.py")
+        self.load_project(tmp_path, "a.py")
         project(tmp_path, {}, "[tool.fsrace-lint]\nprofil = 1\n")
         done = flake8(tmp_path, "--fsrace-daemon", "a.py")
         assert done.returncode == 1
         assert "profil" in done.stdout
         assert done.stdout == flake8(tmp_path, "a.py").stdout
 
-    def test_a_file_that_is_changed_after_the_daemon_was_asked(
+    def test_file_changed_after_the_daemon_request(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         project(tmp_path, {"a.py": HAZARD})
         name = str(tmp_path / "a.py")
-        told = DaemonFinding("FSR999", "of before", name, 1, 1)
-        monkeypatch.setattr(Plugin, "told", {name: (HAZARD, [(told, False)])})
+        earlier = DaemonFinding("FSR999", "of before", name, 1, 1)
+        monkeypatch.setattr(Plugin, "told", {name: (HAZARD, [(earlier, False)])})
         monkeypatch.setattr(Plugin, "named", (name,))
         rows = {}
         for text in (HAZARD, "\n" + HAZARD):
@@ -620,13 +620,13 @@ class TestDaemon:
         assert list(rows.values()) == [[(1, 0, "FSR999 of before")], [(5, 4, MESSAGE.replace("3", "4"))]]
 
 
-def said_by_daemon(verb: str) -> str:
-    """Ask the daemon for something."""
+def daemon_output(verb: str) -> str:
+    """The output of a daemon command."""
     command = [sys.executable, "-m", "fsrace_lint", "daemon", verb]
     return subprocess.run(command, cwd="/", capture_output=True, text=True, check=False, timeout=60).stdout
 
 
-def answered() -> int:
-    """Give how many checks a daemon has answered, that by which it got to know a project among them."""
-    found = re.search(r"(\d+) checks? answered", said_by_daemon("status"))
+def requests_served() -> int:
+    """How many checks a daemon has served, including the one that loaded the project."""
+    found = re.search(r"(\d+) requests? served", daemon_output("status"))
     return 0 if found is None else int(found[1])

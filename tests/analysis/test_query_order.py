@@ -1,4 +1,4 @@
-"""What is found does not depend on what was asked first.
+"""Findings do not depend on the order of queries.
 
 Shows: `analysis/queries/linked.py`, `analysis/queries/project.py`, `engine/query.py`
 """
@@ -43,12 +43,12 @@ def found(root: Path, reverse: bool) -> dict[str, list[tuple[str, int, str]]]:
 
 
 @pytest.mark.parametrize("case", SEVERAL_FILES, ids=lambda case: f"{case.document.stem}: {case.title}")
-def test_cases(case: Case, tmp_path: Path) -> None:
+def test_cases_in_both_file_orders(case: Case, tmp_path: Path) -> None:
     root = case.write(tmp_path)
     assert found(root, reverse=False) == found(root, reverse=True)
 
 
-def test_the_example() -> None:
+def test_examples_in_both_file_orders() -> None:
     one = found(ROOT / "examples", reverse=False)
     assert sum(map(len, one.values())) >= 12
     assert one == found(ROOT / "examples", reverse=True)
@@ -91,15 +91,15 @@ class Installer:
 }
 
 
-def test_functions_that_call_each_other_in_a_circle(tmp_path: Path) -> None:
+def test_recursive_functions_in_both_file_orders(tmp_path: Path) -> None:
     for name, text in CIRCLE.items():
         (tmp_path / name).write_text(text, "utf-8")
     (tmp_path / "setup.cfg").touch()
     assert found(tmp_path, reverse=False) == found(tmp_path, reverse=True)
 
 
-def test_many_calls_on_many_levels_take_no_longer_than_few(tmp_path: Path) -> None:
-    """Each function calls the next four times: a million ways, and one answer for each function."""
+def test_exponentially_many_call_paths_are_fast(tmp_path: Path) -> None:
+    """Each function calls the next four times: a million paths, but one result per function."""
     lines = ["import os"]
     for level in range(10):
         following = f"f{level + 1}(x)"
@@ -134,26 +134,26 @@ def make():
 """
 
 
-def calls_of(asked: Project, name: str) -> list[CallSite]:
-    functions = [function for module in asked.flows.table.modules for function in module.functions]
+def calls_of(linked: Project, name: str) -> list[CallSite]:
+    functions = [function for module in linked.flows.table.modules for function in module.functions]
     (called,) = (function for function in functions if function.facts.name == name)
-    return [edge.call_site for edge in asked.entry_states.callers(called)]
+    return [edge.call_site for edge in linked.entry_states.callers(called)]
 
 
-def test_who_sees_a_test_come_out_otherwise() -> None:
-    """What is asked of a test that was made up for the question is not the answer for the next one."""
-    asked = project({"a.py": LEADER})
-    tests = [event.state.conditions[0] for event in calls_of(asked, "make")]
+def test_negated_condition_does_not_reuse_a_result() -> None:
+    """A result for a temporary condition must not be returned for the next one."""
+    linked = project({"a.py": LEADER})
+    tests = [event.state.conditions[0] for event in calls_of(linked, "make")]
     assert [literal.truth for literal in tests] == [True, True]
     for _ in range(20):
-        otherwise = [asked.entry_states.deciding(replace(literal, truth=False)) for literal in tests]
+        otherwise = [linked.entry_states.deciding(replace(literal, truth=False)) for literal in tests]
         assert otherwise == [TOP & ~MAIN, MAIN]
 
 
 @pytest.mark.parametrize("called", range(1, 7))
-def test_what_could_not_be_found_is_looked_for_again(called: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code that is too deep ends one question, wherever it comes up; the next one has the whole answer."""
-    asked = project({"a.py": LEADER})
+def test_query_that_failed_is_repeated(called: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A RecursionError ends one query, wherever it occurs; the next query has the full result."""
+    linked = project({"a.py": LEADER})
     entity, times = Resolver.symbol, count()
 
     def deep(*arguments: Any) -> Any:
@@ -164,7 +164,7 @@ def test_what_could_not_be_found_is_looked_for_again(called: int, monkeypatch: p
     with monkeypatch.context() as patch:
         patch.setattr(Resolver, "symbol", deep)
         with pytest.raises(RecursionError):
-            calls_of(asked, "make")
-    again = [event.function.facts.name for event in calls_of(asked, "make")]
+            calls_of(linked, "make")
+    again = [event.function.facts.name for event in calls_of(linked, "make")]
     assert again == [event.function.facts.name for event in calls_of(project({"a.py": LEADER}), "make")]
     assert again == ["first", "others"]

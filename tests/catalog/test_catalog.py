@@ -1,4 +1,4 @@
-"""The catalog: its files, its entries, and what is said of malformed ones."""
+"""Library models: the bundled files and their entries, user entries, and errors in either."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FILES = sorted(
     file.name for file in importlib.resources.files(catalog).iterdir() if file.name.endswith(".toml")
 )
 WITHOUT_CASES = {"names", "launchers"}
-"""Files of no framework: their entries are met in the cases of all the others."""
+"""Files that model no single framework; the cases of the others cover their entries."""
 
 
 def text(name: str) -> str:
@@ -51,20 +51,20 @@ def entries() -> Iterator[tuple[str, str, msgspec.Struct]]:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_a_file_parses(file: str) -> None:
+def test_bundled_file_parses(file: str) -> None:
     assert list(parse(text(file), file))
 
 
-def test_the_files_are_there() -> None:
+def test_bundled_files_exist() -> None:
     assert {"stdlib.toml", "torch.toml", "names.toml"} <= set(FILES)
 
 
-def test_each_framework_has_its_cases() -> None:
+def test_each_framework_has_a_case_document() -> None:
     frameworks = {Path(file).stem for file in FILES} - WITHOUT_CASES
     assert {case.stem for case in (CASE_DOCUMENTS / "catalog").glob("*.md")} == frameworks
 
 
-def test_every_entry_names_something_and_says_where_it_is_from() -> None:
+def test_every_entry_has_names_and_a_source() -> None:
     for file, kind, entry in entries():
         names, source = entry.names, entry.source  # type: ignore[attr-defined]  # all kinds have both
         assert names, (file, kind)
@@ -78,14 +78,14 @@ def test_every_kind_is_used() -> None:
 
 NAMED_IN_CODE = {
     "analysis/accesses/shell_commands.py": {"wget"},  # the program of that name
-    "fixes/recipes/filelock.py": {"filelock", "FileLock"},  # what it imports for the lock that it adds
-    "rules/remedies.py": {"filelock"},  # the name of that recipe
+    "fixes/recipes/filelock.py": {"filelock", "FileLock"},  # the import that it adds with the lock
+    "rules/remedies.py": {"filelock"},  # the name of the recipe
 }
 RUN_WITH_THEM = ("catalog", "explore", "instrument", "safe.py")
-"""The catalog itself, and what runs beside a framework in one process: stand-ins and the helpers."""
+"""The catalog itself, and code that runs in one process with a framework: stand-ins and helpers."""
 
 
-def test_no_code_names_a_framework() -> None:
+def test_code_outside_the_catalog_names_no_framework() -> None:
     libraries = {name.lower() for name in load().libraries} - {
         name.lower() for name in sys.stdlib_module_names
     }
@@ -106,7 +106,7 @@ def test_no_code_names_a_framework() -> None:
     assert named == NAMED_IN_CODE
 
 
-def test_names_are_names() -> None:
+def test_names_are_dotted_identifiers() -> None:
     for file, kind, entry in entries():
         for name in entry.names:  # type: ignore[attr-defined]  # all kinds have it
             if kind == "node-local" and name[0] in "/$":
@@ -116,7 +116,7 @@ def test_names_are_names() -> None:
             assert not name.startswith("*.") or len(parts) == 1, (file, kind, name)
 
 
-def test_no_name_stands_twice_in_a_kind() -> None:
+def test_names_are_unique_within_a_kind() -> None:
     seen: dict[tuple[str, str], str] = {}
     for file, kind, entry in entries():
         for name in entry.names:  # type: ignore[attr-defined]  # all kinds have it
@@ -128,22 +128,22 @@ def test_arguments_of_effects_are_well_formed() -> None:
     for file, _, entry in entries():
         if isinstance(entry, Effect):
             assert re.fullmatch(r"(self|\d*:\w+|\d+)(=[\w.~/]+)?", entry.path), (file, entry.names)
-            for which in (word for flag in entry.FLAGS for word in _words(getattr(entry, flag))):
+            for which in (word for flag in entry.FLAGS for word in flag_words(getattr(entry, flag))):
                 assert re.fullmatch(r"(self|\d*:\w+|\d+)(=true)?", which), (file, entry.names, which)
 
 
-def _words(flag: bool | str) -> list[str]:
+def flag_words(flag: bool | str) -> list[str]:
     return flag.split() if isinstance(flag, str) else []
 
 
-def test_the_catalog_is_loaded_once_and_whole() -> None:
+def test_catalog_is_loaded_once_and_completely() -> None:
     assert load() is load()
     for _, kind, entry in entries():
         for name in entry.names:  # type: ignore[attr-defined]  # all kinds have it
             assert load().exact(kind, name) == entry
 
 
-def test_entries_of_a_user_go_before_ours() -> None:
+def test_user_entries_override_bundled_entries() -> None:
     rows = '"names": ["os.unlink", "mylib.unlink"], "op": "delete", "path": "1:p"'
     small = extended(f'{{"effect": [{{{rows}}}]}}', "mine.toml")
     assert small is extended(f'{{"effect": [{{{rows}}}]}}', "mine.toml")
@@ -157,24 +157,27 @@ def test_entries_of_a_user_go_before_ours() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tables", "said"),
+    ("tables", "expected_message"),
     [
         ('{"gard": []}', "x: unknown kind [[gard]]; did you mean `guard`?"),
         ('{"run_once": []}', "x: unknown kind [[run_once]]; did you mean `run-once`?"),
-        ('{"zzz": []}', "x: unknown kind [[zzz]]; there are launch, spawn, "),
-        ('{"lock": {}}', "x: `lock` must be a list of tables, written [[lock]]"),
+        ('{"zzz": []}', "x: unknown kind [[zzz]]; expected one of `launch`, `spawn`, "),
+        ('{"lock": {}}', "x: `lock` must be an array of tables, written [[lock]]"),
         ('{"lock": [1]}', "x: [[lock]] number 1 must be a table"),
         ('{"lock": [{"nams": []}]}', "x: [[lock]] number 1: unknown key `nams`; did you mean `names`?"),
-        ('{"lock": [{"zzz": 1}]}', "x: [[lock]] number 1: unknown key `zzz`; there are names, "),
+        ('{"lock": [{"zzz": 1}]}', "x: [[lock]] number 1: unknown key `zzz`; expected one of `names`, "),
         ('{"lock": [{"kind": "context"}]}', "x: [[lock]] number 1: `names` is missing"),
         ('{"lock": [{"names": ["a"]}]}', "x: [[lock]] number 1: `kind` is missing"),
         (
             '{"lock": [{"names": ["a"], "kind": "release"}, {"names": ["a"], "kind": "contxt"}]}',
-            "x: [[lock]] number 2: `kind`: unknown value 'contxt'; did you mean `context`?",
+            "x: [[lock]] number 2: `kind`: unknown value `contxt`; did you mean `context`?",
         ),
         (
             '{"lock": [{"names": ["a"], "kind": ["zzz"]}]}',
-            "x: [[lock]] number 1: `kind`: unknown value ['zzz']; there are context, acquire, release",
+            (
+                "x: [[lock]] number 1: `kind`: unknown value `['zzz']`; "
+                "expected one of `context`, `acquire`, `release`"
+            ),
         ),
         (
             '{"lock": [{"names": "a", "kind": "release"}]}',
@@ -186,21 +189,21 @@ def test_entries_of_a_user_go_before_ours() -> None:
         ),
         (
             '{"effect": [{"names": ["a"], "op": "list", "path": "0", "guard": "gobal"}]}',
-            "x: [[effect]] number 1: `guard`: unknown value 'gobal'; did you mean `global`?",
+            "x: [[effect]] number 1: `guard`: unknown value `gobal`; did you mean `global`?",
         ),
         (
             '{"returns": [{"names": ["a"], "type": "*.b"}]}',
-            "x: [[returns]] number 1: `type`: '*.b' is not a dotted name",
+            "x: [[returns]] number 1: `type`: `*.b` is not a dotted name",
         ),
     ],
 )
-def test_mistakes_of_a_user_are_named(tables: str, said: str) -> None:
+def test_error_in_user_entries_names_its_position(tables: str, expected_message: str) -> None:
     with pytest.raises(CatalogError) as caught:
         extended(tables, "x")
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(expected_message)
 
 
-def test_lookups() -> None:
+def test_find_and_exact() -> None:
     entry = KINDS["rank"](names=("a.rank", "*.get_it"), source="here", scope="global")  # type: ignore[call-arg]  # of Rank
     small = Catalog([("rank", entry)])
     assert small.find("rank", "a.rank") is entry
@@ -228,18 +231,18 @@ def test_lookups() -> None:
         (":is_main_process=true", ArgumentName(None, "is_main_process", default="true")),
     ],
 )
-def test_arguments(written: str, expected: ArgumentName) -> None:
+def test_argument_notation(written: str, expected: ArgumentName) -> None:
     assert argument(written) == expected
     assert expected.is_self is (written == "self")
 
 
 @pytest.mark.parametrize("written", ["", ":", "x", "p:0", "0:a b", "=true"])
-def test_what_is_no_argument(written: str) -> None:
+def test_invalid_argument_notation_is_an_error(written: str) -> None:
     with pytest.raises(ValueError, match=re.escape(written) if written else "^$"):
         argument(written)
 
 
-def test_flags() -> None:
+def test_flag_notation() -> None:
     assert flags(text="1:a :b=true") == (ArgumentName(1, "a"), ArgumentName(None, "b", default="true"))
     assert flags(text=True) == flags(text=False) == flags(text="") == ()
 
@@ -247,7 +250,7 @@ def test_flags() -> None:
 GOOD = '[[effect]]\nnames = ["a.b"]\nop = "mkdir"\npath = "0:p"\nsource = "docs"\n'
 
 
-def test_a_good_entry() -> None:
+def test_valid_entry_parses() -> None:
     assert list(parse(GOOD, "mine.toml")) == [
         ("effect", Effect(names=("a.b",), source="docs", op="mkdir", path="0:p"))
     ]
@@ -270,7 +273,7 @@ def test_a_good_entry() -> None:
             GOOD.replace('source = "docs"\n', ""), ["mine.toml", "[[effect]]", "`source`"], id="no source"
         ),
         pytest.param(
-            GOOD.replace('"mkdir"', '"make"'), ["mine.toml", "[[effect]]", "'make'", "op"], id="unknown value"
+            GOOD.replace('"mkdir"', '"make"'), ["mine.toml", "[[effect]]", "`make`", "op"], id="unknown value"
         ),
         pytest.param(
             GOOD.replace('["a.b"]', '"a.b"'), ["mine.toml", "[[effect]]", "names", "array"], id="no list"
@@ -288,7 +291,7 @@ def test_a_good_entry() -> None:
         pytest.param("effect = [3]\n", ["mine.toml", "[[effect]] number 1", "table"], id="no table"),
         pytest.param(
             '[[rank]]\nnames = ["a"]\nscope = "wide"\nsource = "x"\n',
-            ["[[rank]] number 1", "'wide'", "scope"],
+            ["[[rank]] number 1", "`wide`", "scope"],
             id="scope",
         ),
         pytest.param(
@@ -298,17 +301,17 @@ def test_a_good_entry() -> None:
         ),
         pytest.param(
             GOOD.replace('"a.b"', '"a.b", "c-d"'),
-            ["mine.toml", "[[effect]] number 1", "`names`", "'c-d'"],
+            ["mine.toml", "[[effect]] number 1", "`names`", "`c-d`"],
             id="no name",
         ),
         pytest.param(
             GOOD.replace('"a.b"', '"*.a b"'),
-            ["mine.toml", "[[effect]] number 1", "`names`", "'*.a b'"],
+            ["mine.toml", "[[effect]] number 1", "`names`", "`*.a b`"],
             id="no last name",
         ),
         pytest.param(
             GOOD.replace('"a.b"', '"/tmp"'),
-            ["mine.toml", "[[effect]] number 1", "`names`", "'/tmp'"],
+            ["mine.toml", "[[effect]] number 1", "`names`", "`/tmp`"],
             id="a place that is no name",
         ),
         *(
@@ -331,7 +334,7 @@ def test_a_good_entry() -> None:
         ),
         pytest.param(
             GOOD + 'guard = "everyone"\n',
-            ["mine.toml", "[[effect]] number 1", "`guard`", "'everyone'"],
+            ["mine.toml", "[[effect]] number 1", "`guard`", "`everyone`"],
             id="unknown guard",
         ),
         pytest.param(
@@ -346,17 +349,17 @@ def test_a_good_entry() -> None:
         ),
         pytest.param(
             '[[private]]\nnames = ["a"]\nscope = "rack"\nsource = "x"\n',
-            ["mine.toml", "[[private]] number 1", "`scope`", "'rack'"],
+            ["mine.toml", "[[private]] number 1", "`scope`", "`rack`"],
             id="unknown scope of a private value",
         ),
         pytest.param(
             '[[guard]]\nnames = ["a"]\nscope = "worker"\nsource = "x"\n',
-            ["mine.toml", "[[guard]] number 1", "`scope`", "'worker'"],
+            ["mine.toml", "[[guard]] number 1", "`scope`", "`worker`"],
             id="a scope that only ranks have",
         ),
         pytest.param(
             '[[hook]]\nnames = ["a.B.c"]\nruns = "some"\nsource = "x"\n',
-            ["mine.toml", "[[hook]] number 1", "`runs`", "'some'"],
+            ["mine.toml", "[[hook]] number 1", "`runs`", "`some`"],
             id="unknown runs",
         ),
         pytest.param(
@@ -376,17 +379,17 @@ def test_a_good_entry() -> None:
         ),
         pytest.param(
             '[[collective]]\nnames = ["a.b"]\norders = "none"\nsource = "x"\n',
-            ["mine.toml", "[[collective]] number 1", "`orders`", "'none'"],
+            ["mine.toml", "[[collective]] number 1", "`orders`", "`none`"],
             id="unknown order",
         ),
         pytest.param(
             '[[node-local]]\nnames = ["tmp dir"]\nsource = "x"\n',
-            ["mine.toml", "[[node-local]] number 1", "`names`", "'tmp dir'"],
+            ["mine.toml", "[[node-local]] number 1", "`names`", "`tmp dir`"],
             id="no place",
         ),
     ],
 )
-def test_malformed_documents(document: str, mentions: list[str]) -> None:
+def test_malformed_document_error_names_the_problem(document: str, mentions: list[str]) -> None:
     with pytest.raises(CatalogError) as caught:
         list(parse(document, "mine.toml"))
     for mention in mentions:
@@ -408,12 +411,12 @@ def test_malformed_documents(document: str, mentions: list[str]) -> None:
         pytest.param(GOOD.replace("a.b", "*.a.b"), id="more than a last name"),
     ],
 )
-def test_documents_that_are_malformed_in_other_ways(document: str) -> None:
+def test_malformed_document_error_names_the_table(document: str) -> None:
     with pytest.raises(CatalogError, match=r"mine\.toml.*effect"):
         list(parse(document, "mine.toml"))
 
 
-def test_places_on_the_node() -> None:
+def test_node_local_places_parse() -> None:
     document = '[[node-local]]\nnames = ["/tmp", "$TMPDIR", "tempfile.gettempdir"]\nsource = "docs"\n'
     assert [kind for kind, _ in parse(document, "mine.toml")] == ["node-local"]
 
@@ -423,11 +426,11 @@ def test_places_on_the_node() -> None:
 MINE = "pyproject.toml: `catalog`"
 
 
-def test_without_entries_of_a_user_it_is_ours() -> None:
+def test_no_user_entries_yields_the_bundled_catalog() -> None:
     assert extended("", MINE) is load()
 
 
-def test_a_users_entries_come_before_ours() -> None:
+def test_user_entries_override_and_extend_every_lookup() -> None:
     tables = {
         "rank": [{"names": ["torch.distributed.get_rank", "mine.number"], "scope": "local"}],
         "effect": [{"names": ["mine.store"], "op": "write", "path": "1:where", "condition": ":first=true"}],
@@ -443,14 +446,14 @@ def test_a_users_entries_come_before_ours() -> None:
     assert load().find("rank", "mine.number") is None
 
 
-def test_a_users_entries_need_no_source() -> None:
+def test_source_is_optional_in_user_entries() -> None:
     tables = {"barrier": [{"names": ["mine.wait"]}, {"names": ["mine.meet"], "source": "our wiki"}]}
     both = extended(json.dumps(tables), MINE)
     assert both.find("barrier", "mine.wait").source == MINE
     assert both.find("barrier", "mine.meet").source == "our wiki"
 
 
-def test_a_user_can_take_a_name_of_ours_back() -> None:
+def test_user_entry_can_disable_a_bundled_pattern() -> None:
     tables = {"in-process": [{"names": ["mine"]}]}
     both = extended(json.dumps(tables), MINE)
     assert load().find("barrier", "mine.barrier") is not None
@@ -466,7 +469,7 @@ def test_a_user_can_take_a_name_of_ours_back() -> None:
         pytest.param({"lock": [{"names": ["a"]}]}, ["[[lock]] number 1", "`kind`"], id="missing key"),
         pytest.param(
             {"lock": [{"names": ["a"], "kind": "acquire"}, {"names": ["b"], "kind": "held"}]},
-            ["[[lock]] number 2", "`kind`", "'held'"],
+            ["[[lock]] number 2", "`kind`", "`held`"],
             id="unknown value",
         ),
         pytest.param(
@@ -475,10 +478,10 @@ def test_a_user_can_take_a_name_of_ours_back() -> None:
             id="no argument",
         ),
         pytest.param({"barrier": [{"names": []}]}, ["[[barrier]] number 1", "`names`"], id="no names"),
-        pytest.param({"barrier": [{"names": ["a()"]}]}, ["[[barrier]] number 1", "'a()'"], id="no name"),
+        pytest.param({"barrier": [{"names": ["a()"]}]}, ["[[barrier]] number 1", "`a()`"], id="no name"),
     ],
 )
-def test_malformed_entries_of_a_user(tables: dict[str, object], mentions: list[str]) -> None:
+def test_malformed_user_entry_is_an_error(tables: dict[str, object], mentions: list[str]) -> None:
     with pytest.raises(CatalogError) as caught:
         extended(json.dumps(tables), MINE)
     for mention in (MINE, *mentions):
@@ -504,7 +507,7 @@ def test_malformed_entries_of_a_user(tables: dict[str, object], mentions: list[s
         "torch.cuda.barrier",
     ],
 )
-def test_threads_and_tasks_have_no_locks_and_no_barriers(kind: str, name: str) -> None:
+def test_in_process_primitives_are_not_locks_or_barriers(kind: str, name: str) -> None:
     assert load().find(kind, name) is None
     assert load().is_in_process(name)
 
@@ -519,6 +522,6 @@ def test_threads_and_tasks_have_no_locks_and_no_barriers(kind: str, name: str) -
         ("lock", "filelock.FileLock"),
     ],
 )
-def test_processes_have_both(kind: str, name: str) -> None:
+def test_interprocess_primitives_are_locks_or_barriers(kind: str, name: str) -> None:
     assert load().find(kind, name) is not None
     assert not load().is_in_process(name)

@@ -1,4 +1,4 @@
-"""Completion in real shells, as docs/editors.md sets it up."""
+"""Completion in real shells, configured as in docs/editors.md."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("words", "offered"), CASES)
-def test_bash(words: tuple[str, ...], offered: list[str]) -> None:
+def test_bash_completion(words: tuple[str, ...], offered: list[str]) -> None:
     script = BASH.format(words=" ".join(["fsrace-lint", *words]), index=len(words))
     first, *found = shell("bash", script)
     assert first == "complete -o nosort -F _fsrace_lint_completion fsrace-lint"
@@ -64,7 +64,7 @@ def test_bash(words: tuple[str, ...], offered: list[str]) -> None:
 
 
 @pytest.mark.parametrize(("words", "offered"), [case for case in CASES if case[1] and "," not in case[1][0]])
-def test_fish(words: tuple[str, ...], offered: list[str]) -> None:
-    """What click gives fish cannot hold a comma, so nothing is completed behind one."""
+def test_fish_completion(words: tuple[str, ...], offered: list[str]) -> None:
+    """The completion that click provides for fish does not support commas."""
     found = shell("fish", FISH.format(line=" ".join(["fsrace-lint", *words])))
     assert [line.partition("\t")[0] for line in found] == offered

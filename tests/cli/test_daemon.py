@@ -1,4 +1,4 @@
-"""A process that stays: what it says is what a new process says, and without it everything goes on."""
+"""The daemon: its answers match those of a new process, and checks also work without it."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ pytestmark = pytest.mark.usefixtures("thawed", "runtime")
 HAZARD: Final = "import os\nif not os.path.exists('a'):\n    os.makedirs('a')\n"
 CLEAN: Final = "import os\nos.makedirs('a', exist_ok=True)\n"
 LONG: Final = 60.0
-"""The seconds that nothing here takes."""
+"""A timeout in seconds that no test reaches."""
 TEXTS: Final = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a project, which is the current one."""
+    """The root of a project, which is the current directory."""
     root = tmp_path / "project"
     root.mkdir()
     (root / "pyproject.toml").touch()
@@ -58,7 +58,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A daemon in this process takes the folder and the variables of its clients, and gives none back."""
+    """Restore the directory and environment that a daemon in this process takes from its clients."""
     monkeypatch.setattr(os, "environ", dict(os.environ))
     monkeypatch.chdir(Path.cwd())
 
@@ -69,47 +69,53 @@ def place() -> str:
     return found
 
 
-class TestTheWire:
+class TestWireFormat:
     @given(args=st.lists(TEXTS), name=TEXTS.filter(lambda text: "=" not in text), value=TEXTS)
-    def test_what_is_packed_is_read(self, args: list[str], name: str, value: str) -> None:
-        said = wire.Request("check", args)
-        said.environment = {**said.environment, name: value}
-        heard = wire.Request.unpack(said.pack())
-        assert vars(heard) == vars(said)
+    def test_request_round_trip(self, args: list[str], name: str, value: str) -> None:
+        sent = wire.Request("check", args)
+        sent.environment = {**sent.environment, name: value}
+        received = wire.Request.unpack(sent.pack())
+        assert vars(received) == vars(sent)
 
     @pytest.mark.parametrize("data", [b"", b"x", b"a\0b\0c\0d\0e\0f\0g", b"\0" * 5])
-    def test_anything_else_is_no_request(self, data: bytes) -> None:
+    def test_malformed_request_is_rejected(self, data: bytes) -> None:
         with pytest.raises(ValueError, match=r"unpack|literal"):
             wire.Request.unpack(data)
 
     @given(written=st.lists(st.tuples(st.integers(1, 2), st.binary())), code=st.binary(max_size=4))
-    def test_frames(self, written: list[tuple[int, bytes]], code: bytes) -> None:
-        said = [*written, (wire.CODE, code)]
-        data = b"".join(wire.frame(*each) for each in said)
-        assert wire.frames(data) == said
+    def test_frames_round_trip_and_detect_truncation(
+        self, written: list[tuple[int, bytes]], code: bytes
+    ) -> None:
+        sent = [*written, (wire.CODE, code)]
+        data = b"".join(wire.frame(*each) for each in sent)
+        assert wire.frames(data) == sent
         for end in range(len(data)):
-            with pytest.raises(ValueError, match=r"cut off|no end|literal|unpack"):
+            with pytest.raises(ValueError, match=r"truncated|missing|literal|unpack"):
                 wire.frames(data[:end])
 
-    def test_a_length_below_nothing(self) -> None:
-        with pytest.raises(ValueError, match="cut off"):
+    def test_negative_length_is_rejected(self) -> None:
+        with pytest.raises(ValueError, match="truncated"):
             wire.frames(b"1 -1\n0 1\n0")
 
 
-class TestWhereTheyMeet:
-    def test_in_a_folder_of_this_user(self, runtime: Path) -> None:
+class TestSocketDirectory:
+    def test_directory_is_private_to_the_user(self, runtime: Path) -> None:
         folder = Path(place()).parent
         assert folder.parent == runtime
         assert folder.stat().st_mode & 0o777 == 0o700
         assert place() == place()
 
-    def test_without_a_runtime_folder(self, runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_temporary_directory_is_the_fallback(
+        self, runtime: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.delenv("XDG_RUNTIME_DIR")
         monkeypatch.setenv("TMPDIR", str(runtime))
         assert Path(place()).parent.parent == runtime
 
     @pytest.mark.parametrize("kind", ["open", "file", "link", "absent", "of somebody else", "Windows"])
-    def test_not_in_any_other_one(self, kind: str, runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unsafe_directory_is_not_used(
+        self, kind: str, runtime: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         folder = Path(place()).parent
         folder.rmdir()
         match kind:
@@ -136,7 +142,7 @@ class TestWhereTheyMeet:
 
 
 def answered(daemon: process.Daemon, verb: str, *args: str) -> tuple[list[tuple[int, bytes]], bytes]:
-    """Ask a daemon in this process, and go back to where this process was."""
+    """Send a request to a daemon in this process, and restore the current directory."""
     folder = Path.cwd()
     try:
         *written, (_, code) = wire.frames(daemon.answer(wire.Request(verb, [*args])))
@@ -145,14 +151,14 @@ def answered(daemon: process.Daemon, verb: str, *args: str) -> tuple[list[tuple[
     return written, code
 
 
-def alike(args: list[str]) -> tuple[bytes, bytes, bytes]:
-    """What a process of its own says."""
+def without_daemon(args: list[str]) -> tuple[bytes, bytes, bytes]:
+    """Return the output, errors, and exit code of a check without the daemon."""
     found = CliRunner().invoke(main.main, ["check", "--no-cache", *args])
     return found.stdout_bytes, found.stderr_bytes, b"%d" % found.exit_code
 
 
 @pytest.mark.usefixtures("here", "alone")
-class TestAnAnswer:
+class TestAnswers:
     @pytest.fixture
     def daemon(self, here: Path) -> process.Daemon:
         daemon = process.Daemon()
@@ -178,14 +184,14 @@ class TestAnAnswer:
         ],
         ids=" ".join,
     )
-    def test_is_what_a_process_of_its_own_says(self, daemon: process.Daemon, args: list[str]) -> None:
+    def test_answer_matches_a_check_without_the_daemon(self, daemon: process.Daemon, args: list[str]) -> None:
         if "--select" in args:
             answered(daemon, "keep", *args)
         for text in (HAZARD, CLEAN, HAZARD + "# fsrace\n", "def broken(:\n", HAZARD):
             Path("a.py").write_text(text)
             written, code = answered(daemon, "check", "--daemon", *args)
             streams = [b"".join(data for stream, data in written if stream == number) for number in (1, 2)]
-            assert (*streams, code) == alike(args)
+            assert (*streams, code) == without_daemon(args)
 
     @pytest.mark.parametrize(
         "args",
@@ -210,38 +216,38 @@ class TestAnAnswer:
         ],
         ids=" ".join,
     )
-    def test_is_left_to_the_client(self, daemon: process.Daemon, args: list[str]) -> None:
-        """It may do more than show something, be wrong, or be about what is not kept."""
+    def test_unsupported_request_is_left_to_the_client(self, daemon: process.Daemon, args: list[str]) -> None:
+        """The request has side effects, is invalid, or concerns a project that is not loaded."""
         before = sorted(Path.cwd().iterdir())
         assert answered(daemon, "check", *args) == ([], wire.NONE)
-        assert daemon.answered == 1  # when it was read
+        assert daemon.answered == 1  # the request that loaded the project
         assert sorted(Path.cwd().iterdir()) == before
 
-    def test_a_bug_is_left_to_the_client(
+    def test_internal_error_is_left_to_the_client(
         self, daemon: process.Daemon, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(process, "checked", lambda *_: 1 / 0)
         assert answered(daemon, "check", "a.py") == ([], wire.NONE)
 
-    def test_from_a_folder_that_has_gone(self, daemon: process.Daemon) -> None:
+    def test_request_from_a_deleted_directory_is_not_answered(self, daemon: process.Daemon) -> None:
         request = wire.Request("check", ["a.py"])
         request.folder = "/no/such/folder"
         assert wire.frames(daemon.answer(request)) == [(wire.CODE, wire.NONE)]
 
-    def test_to_another_installation(self, daemon: process.Daemon) -> None:
+    def test_request_to_another_installation_is_not_answered(self, daemon: process.Daemon) -> None:
         request = wire.Request("check", ["a.py"])
         request.identity += b"x"
         assert wire.frames(daemon.answer(request)) == [(wire.CODE, wire.NONE)]
         assert not daemon.is_done
 
-    def test_a_program_that_has_changed_ends_it(
+    def test_daemon_exits_when_the_program_has_changed(
         self, daemon: process.Daemon, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(Version, "of", lambda: None)
         assert answered(daemon, "check", "a.py") == ([], wire.NONE)
         assert daemon.is_done
 
-    def test_as_the_client_would_write_it(self, daemon: process.Daemon) -> None:
+    def test_answer_uses_the_encoding_of_the_client(self, daemon: process.Daemon) -> None:
         Path("é.py").write_text(HAZARD)
         request = wire.Request("check", ["é.py"])
         request.encoding, request.errors = "latin-1", "strict"
@@ -258,7 +264,7 @@ class TestAnAnswer:
             (False, {"FORCE_COLOR": "1"}, True),
         ],
     )
-    def test_colored_as_the_client_would(
+    def test_answer_uses_the_color_settings_of_the_client(
         self, daemon: process.Daemon, *, is_terminal: bool, variables: dict[str, str], is_colored: bool
     ) -> None:
         request = wire.Request("check", ["a.py"])
@@ -267,39 +273,39 @@ class TestAnAnswer:
         data = daemon.answer(request)
         assert (b"\x1b[" in data) is is_colored
 
-    def test_notes_come_before_the_report(self, daemon: process.Daemon, here: Path) -> None:
+    def test_verbose_notes_precede_the_report(self, daemon: process.Daemon, here: Path) -> None:
         written, _ = answered(daemon, "check", "--verbose", "a.py")
         assert [stream for stream, _ in written][:1] == [2]
         text = b"".join(data for _, data in written).decode()
-        assert f"daemon: process {os.getpid()} knows {here}" in text
+        assert f"daemon: pid {os.getpid()} has {here} loaded and reads only changed files\n" in text
         assert text.index("daemon:") < text.index("a.py:3:5") < text.index("time:")
 
-    def test_about_itself(self, daemon: process.Daemon, here: Path) -> None:
+    def test_status_and_stop(self, daemon: process.Daemon, here: Path) -> None:
         written, code = answered(daemon, "status")
-        text = rf"process {os.getpid()}, 1 check answered, at most \d+ MB; it keeps\n  {here}"
+        text = rf"pid {os.getpid()}; 1 request served; peak \d+ MB; projects: {here}"
         assert (code, daemon.is_done) == (b"0", False)
-        assert re.fullmatch(f"{text}, and prepares for the next check\n", written[0][1].decode())
+        assert re.fullmatch(rf"{text} \(indexing\)\n", written[0][1].decode())
         daemon.prepare(lambda: None)
         daemon.kept.tidy()
         assert re.fullmatch(f"{text}\n", answered(daemon, "status")[0][0][1].decode())
         assert answered(daemon, "stop")[1] == b"0"
         assert daemon.is_done
 
-    def test_about_itself_when_it_is_new(self) -> None:
-        assert answered(process.Daemon(), "status")[0][0][1].endswith(b"it keeps\n  nothing yet\n")
+    def test_status_of_a_new_daemon(self) -> None:
+        assert answered(process.Daemon(), "status")[0][0][1].endswith(b" MB; projects: none\n")
 
 
 class Echo(process.Daemon):
-    """Answers with what it is asked, once it may."""
+    """Answers with the arguments of the request, after `may` is set."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.heard: list[str] = []
+        self.requests: list[str] = []
         self.may = threading.Event()
         self.may.set()
 
     def answer(self, request: wire.Request) -> bytes:
-        self.heard.append(request.verb)
+        self.requests.append(request.verb)
         assert self.may.wait(LONG)
         self.is_done = request.verb == "stop"
         return wire.frame(1, os.fsencode(" ".join(request.args))) + wire.frame(wire.CODE, b"1")
@@ -307,12 +313,12 @@ class Echo(process.Daemon):
 
 @contextlib.contextmanager
 def serving(daemon: Echo, **how: float) -> Iterator[threading.Thread]:
-    """Have a daemon serve in a thread; at the end it has ended."""
+    """Run a daemon in a thread, and stop it at the end."""
     first = wire.Request("keep", [])
     thread = threading.Thread(target=process.serve, args=(place(), daemon, first), kwargs=how)
     thread.start()
     try:
-        wait(lambda: daemon.heard)
+        wait(lambda: daemon.requests)
         yield thread
     finally:
         if thread.is_alive():
@@ -322,7 +328,7 @@ def serving(daemon: Echo, **how: float) -> Iterator[threading.Thread]:
 
 
 def wait(happens: Callable[[], object]) -> None:
-    """Wait until something happens."""
+    """Wait until a condition is true."""
     end = time.monotonic() + LONG
     while not happens():
         assert time.monotonic() < end
@@ -330,45 +336,45 @@ def wait(happens: Callable[[], object]) -> None:
 
 
 class TestServing:
-    def test_one_after_the_other(self) -> None:
+    def test_requests_are_served_in_turn(self) -> None:
         with serving(Echo()):
             assert client.call("check", ["a", "b"]) == [(1, b"a b"), (0, b"1")]
             assert client.call("check", [os.fsdecode(b"\xff")], LONG) is not None
         assert not os.path.exists(place())  # noqa: PTH110  # a socket
         assert client.call("check", []) is None
 
-    def test_who_waits_for_no_answer_is_heard(self) -> None:
+    def test_request_without_a_reply_is_served(self) -> None:
         daemon = Echo()
         with serving(daemon):
             client.keep(["a.py"])
-            wait(lambda: daemon.heard == ["keep", "keep"])
+            wait(lambda: daemon.requests == ["keep", "keep"])
 
-    def test_nobody_waits_for_one_that_is_busy(self) -> None:
+    def test_call_does_not_wait_for_a_busy_daemon(self) -> None:
         daemon = Echo()
         daemon.may.clear()
         with serving(daemon):
-            wait(lambda: daemon.heard)
+            wait(lambda: daemon.requests)
             assert client.call("check", []) is None
             daemon.may.set()
             assert client.call("check", ["x"], LONG) == [(1, b"x"), (0, b"1")]
 
-    def test_what_is_no_request_is_no_matter(self) -> None:
+    def test_malformed_request_is_ignored(self) -> None:
         with serving(Echo()):
             for data in (b"", b"nothing"):
                 client.said_to(place(), data).close()
             assert client.call("check", ["x"], LONG) == [(1, b"x"), (0, b"1")]
 
     @pytest.mark.parametrize("length", [120_000, 1_000_000])
-    def test_what_is_too_long_is_not_answered(self, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What is cut off could be a request for something else."""
+    def test_oversized_request_is_not_answered(self, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A truncated request could be a valid request for something else."""
         monkeypatch.setattr(process, "LARGEST", 100_000)
         daemon = Echo()
         with serving(daemon):
             assert client.call("check", ["x" * length]) is None
             assert client.call("status", ["x"], LONG) is not None
-            assert daemon.heard == ["keep", "status"]
+            assert daemon.requests == ["keep", "status"]
 
-    def test_who_asks_interrupts_what_is_found_ahead(self) -> None:
+    def test_request_interrupts_indexing(self) -> None:
         class Ahead(Echo):
             ended = 0
 
@@ -382,7 +388,7 @@ class TestServing:
             assert client.call("check", ["x"], LONG) == [(1, b"x"), (0, b"1")]
             assert daemon.ended >= 1
 
-    def test_a_bug_there_ends_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_indexing_failure_does_not_stop_the_daemon(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def fails(*_: object) -> None:
             raise ValueError("a bug")
 
@@ -390,10 +396,10 @@ class TestServing:
         daemon = Echo()
         with serving(daemon):
             assert client.call("check", ["x"], LONG) == [(1, b"x"), (0, b"1")]
-        told = process.Daemon.answer(daemon, wire.Request("status", []))
-        assert b"; it could not prepare the next check: ValueError: a bug; it keeps" in told
+        status = process.Daemon.answer(daemon, wire.Request("status", []))
+        assert b" MB; indexing failed: ValueError: a bug; projects: " in status
 
-    def test_it_is_tidied_when_nobody_asks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_idle_daemon_tidies_its_projects(self, monkeypatch: pytest.MonkeyPatch) -> None:
         tidied: list[bool] = []
 
         class Tidied(WarmProjects):
@@ -411,24 +417,24 @@ class TestServing:
             wait(lambda: len(tidied) > 1)
         assert tidied[:2] == [True, False]
 
-    def test_it_ends_when_nobody_asks(self) -> None:
+    def test_idle_daemon_exits(self) -> None:
         with serving(Echo(), idle=0.2, pulse=0.05) as thread:
             thread.join(LONG)
         assert not os.path.exists(place())  # noqa: PTH110  # a socket
 
-    def test_it_ends_when_another_one_is_there(self) -> None:
+    def test_daemon_exits_when_another_daemon_replaces_it(self) -> None:
         first, second = Echo(), Echo()
         with serving(first, pulse=0.05) as thread, serving(second):
             thread.join(LONG)
             assert client.call("check", ["x"], LONG) is not None
-        assert first.heard == ["keep"]
+        assert first.requests == ["keep"]
 
-    def test_it_ends_when_its_socket_has_gone(self) -> None:
+    def test_daemon_exits_when_its_socket_is_deleted(self) -> None:
         with serving(Echo(), pulse=0.05) as thread:
             Path(place()).unlink()
             thread.join(LONG)
 
-    def test_what_a_killed_one_has_left(self) -> None:
+    def test_files_of_a_killed_daemon_are_replaced(self) -> None:
         beside = Path(f"{place()}.{os.getpid()}")
         beside.touch()
         Path(place()).touch()
@@ -437,18 +443,20 @@ class TestServing:
         assert not beside.exists()
 
 
-class TestTheClient:
-    def test_writes_what_it_hears(
+class TestClient:
+    def test_client_writes_the_answer(
         self, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
-        said = [(2, b"note\n"), (1, b"\xe9\n"), (0, b"1")]
-        monkeypatch.setattr(client, "call", lambda *_: said)
+        answer = [(2, b"note\n"), (1, b"\xe9\n"), (0, b"1")]
+        monkeypatch.setattr(client, "call", lambda *_: answer)
         assert client.check([]) == 1
         assert capfdbinary.readouterr() == (b"\xe9\n", b"note\n")
 
-    @pytest.mark.parametrize("said", [None, [(0, wire.NONE)]])
-    def test_leaves_the_rest_to_its_process(self, said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(client, "call", lambda *_: said)
+    @pytest.mark.parametrize("answer", [None, [(0, wire.NONE)]])
+    def test_unanswered_check_is_left_to_the_client(
+        self, answer: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(client, "call", lambda *_: answer)
         assert client.check([]) is None
 
     @pytest.mark.parametrize(
@@ -459,7 +467,7 @@ class TestTheClient:
             (OSError(errno.ENOSPC, "full"), None),
         ],
     )
-    def test_what_ends_it(
+    def test_write_errors_set_the_exit_code(
         self, error: BaseException, code: int | None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def write(_: bytes) -> None:
@@ -473,13 +481,13 @@ class TestTheClient:
             monkeypatch.undo()
         assert found == code
 
-    def test_without_streams(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_client_without_stdout(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "stdout", None)
         monkeypatch.setattr(client, "call", lambda *_: [(1, b"x"), (0, b"0")])
         assert client.check([]) == 0
         assert wire.Request("check", []).encoding == "utf-8"
 
-    def test_without_a_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_client_in_a_deleted_directory(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         gone = tmp_path / "gone"
         gone.mkdir()
         monkeypatch.chdir(gone)
@@ -488,7 +496,7 @@ class TestTheClient:
         client.keep([])
 
     @pytest.mark.parametrize("nonsense", [b"", b"nonsense", b"1 2\nxx", b"0 9\n1"])
-    def test_one_that_says_nonsense(self, nonsense: bytes) -> None:
+    def test_malformed_answer_is_ignored(self, nonsense: bytes) -> None:
         class Confused(Echo):
             def answer(self, request: wire.Request) -> bytes:
                 super().answer(request)
@@ -497,16 +505,16 @@ class TestTheClient:
         with serving(Confused()):
             assert client.call("check", []) is None
 
-    def test_starts_none_where_one_is_busy(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def said(*_: Any) -> Any:
+    def test_busy_daemon_is_not_started_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def busy(*_: Any) -> Any:
             raise TimeoutError
 
-        monkeypatch.setattr(client, "said_to", said)
+        monkeypatch.setattr(client, "said_to", busy)
         monkeypatch.setattr(client, "start_daemon", lambda _: pytest.fail("it was started"))
         client.keep([])
 
-    def test_loads_next_to_nothing(self, here: Path) -> None:
-        """To start is most of what a check takes that is answered."""
+    def test_client_imports_few_modules(self, here: Path) -> None:
+        """Startup is most of the time of a check that the daemon answers."""
         ours = "from fsrace_lint.cli.daemon import client; client.call('status', [])"
         loaded = []
         for code in ("pass", ours):
@@ -526,7 +534,7 @@ class TestTheClient:
 
 
 @pytest.mark.usefixtures("here")
-class TestTheCommandLine:
+class TestCommandLine:
     def run(self, *args: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "fsrace_lint", *args]
         return subprocess.run(command, capture_output=True, check=False, text=True, timeout=LONG)
@@ -536,44 +544,44 @@ class TestTheCommandLine:
 
     @pytest.fixture
     def started(self, here: Path) -> Iterator[str]:
-        """The number of the process."""
-        assert self.status() == "There is no daemon.\n"
+        """The process ID of a running daemon."""
+        assert self.status() == "No daemon is running.\n"
         found = self.run("check", "--daemon", "a.py")
         assert (found.returncode, found.stderr) == (1, "")
         try:
             wait(lambda: str(here) in self.status())
-            yield self.status().split()[1].strip(",")
+            yield self.status().split()[1].strip(";")
         finally:
             self.run("daemon", "stop")
 
-    def test_one_is_started_and_asked_and_ended(self, here: Path, started: str) -> None:
+    def test_daemon_starts_answers_and_stops(self, here: Path, started: str) -> None:
         for text in (HAZARD + "x = 1\n", CLEAN, HAZARD):
             Path("a.py").write_text(text)
             asked = self.run("check", "--daemon", "--format", "json", "a.py")
             own = self.run("check", "--no-cache", "--format", "json", "a.py")
             assert (asked.stdout, asked.stderr, asked.returncode) == (own.stdout, own.stderr, own.returncode)
             json.loads(asked.stdout)
-        text = rf"process {started}, 4 checks answered, at most \d+ MB; it keeps\n  {here}\n"
+        text = rf"pid {started}; 4 requests served; peak \d+ MB; projects: {here}\n"
         wait(lambda: re.fullmatch(text, self.status()))
-        assert f"daemon: process {started} knows" in self.run("check", "--daemon", "-v", "a.py").stderr
+        assert f"daemon: pid {started} has " in self.run("check", "--daemon", "-v", "a.py").stderr
 
-        assert self.run("daemon", "stop").stdout.startswith(f"process {started}")
-        assert self.status() == "There is no daemon.\n"
+        assert self.run("daemon", "stop").stdout.startswith(f"pid {started}; ")
+        assert self.status() == "No daemon is running.\n"
         assert self.run("daemon", "stop").returncode == 0
 
-    def test_a_check_that_is_not_answered_is_made(self, started: str) -> None:
+    def test_unanswered_check_runs_without_the_daemon(self, started: str) -> None:
         found = self.run("check", "--daemon", "--statistics", "a.py")
         assert (found.returncode, started in self.status()) == (1, True)
         assert "1 file" in found.stdout
 
-    def test_a_mistake_starts_none(self) -> None:
+    def test_usage_error_does_not_start_a_daemon(self) -> None:
         for args in (["--unknown"], ["missing.py"], ["--help"], ["--no-cache", "a.py"]):
             assert self.run("check", "--daemon", *args).returncode == (0 if "--help" in args else 2)
         mixed = self.run("check", "--daemon", "--no-cache", "a.py").stderr
-        assert "--daemon and --no-cache do not go together" in mixed
-        assert self.status() == "There is no daemon.\n"
+        assert mixed.endswith("Error: --daemon cannot be used with --no-cache\n")
+        assert self.status() == "No daemon is running.\n"
 
-    def test_only_who_wishes_so_asks(
+    def test_daemon_is_used_only_with_the_option(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.setattr(client, "check", len)

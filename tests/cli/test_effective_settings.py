@@ -1,4 +1,4 @@
-"""`check --show-settings`: what holds, from where, as TOML that means the same."""
+"""`check --show-settings`: the effective settings and their origins, as equivalent TOML."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ def table(text: str) -> dict[str, Any]:
 
 
 def origins(text: str) -> dict[str, str]:
-    """Where each key comes from: the comment at the end of its line."""
+    """Map each key to its origin, which is the comment at the end of its line."""
     rows = (line.removeprefix("# ").rpartition("  # ") for line in text.splitlines() if "  # " in line)
-    return {said.split()[0]: origin for said, _, origin in rows if not said.startswith("[")}
+    return {entry.split()[0]: origin for entry, _, origin in rows if not entry.startswith("[")}
 
 
-class TestWhatIsShown:
-    def test_nothing_is_checked(self) -> None:
+class TestShownSettings:
+    def test_no_files_are_checked(self) -> None:
         write({"a.py": HAZARD, "b.py": "def broken(:\n"})
         assert "FSR101 check-then-mkdir" in shown()
-        assert "another process" not in shown()
+        assert "existence check" not in shown()
 
-    def test_defaults(self, here: Path) -> None:
+    def test_defaults_have_the_origin_default(self, here: Path) -> None:
         write({"a.py": HAZARD, "lib/b.py": "", "tests/test_c.py": ""})
         text = shown()
         assert text.startswith(f"# {here}/pyproject.toml\n# root: {here}\n# 2 files would be checked\n")
         assert set(origins(text)) == set(KEYS) - {"per-file-ignores", "catalog"}
         assert set(origins(text).values()) == {"default"}
 
-    def test_where_each_comes_from(self) -> None:
+    def test_each_setting_has_its_origin(self) -> None:
         write({"pyproject.toml": '[tool.fsrace-lint]\nignore = ["FSR3"]\nextend-select = ["FSR208"]\n'})
         text = shown("--profile=strict", "--extend-select=missing-barrier", "--extend-exclude=gen/")
         assert table(text)["extend-select"] == ["FSR208", "FSR401"]
@@ -67,50 +67,50 @@ class TestWhatIsShown:
         assert known["extend-exclude"] == "command line"
         assert known["select"] == "default"
 
-    def test_the_command_line_goes_first(self) -> None:
+    def test_command_line_overrides_settings(self) -> None:
         write({"pyproject.toml": '[tool.fsrace-lint]\nselect = ["FSR3"]\n'})
         assert table(shown())["select"] == ["FSR3"]
         text = shown("--select=check-then-mkdir")
         assert table(text)["select"] == ["FSR101"]
         assert origins(text)["select"] == "command line"
 
-    def test_the_rules_that_are_on(self) -> None:
+    def test_selected_rules_are_listed(self) -> None:
         text = shown("--select=FSR104,FSR105", "--ignore=FSR00")
-        assert "# 2 of 36 rules on, profile default" in text
+        assert "# 2 of 36 rules selected, profile default" in text
         assert "#   FSR104 check-then-read (strict only)\n#   FSR105 mkdir-without-exist-ok\n" in text
         assert "(strict only)" not in shown("--profile=strict")
 
-    def test_files_that_options_leave_out(self) -> None:
+    def test_file_count_respects_options(self) -> None:
         write({"a.py": "", "b/c.py": "", "tests/d.py": ""})
         assert "# 1 file would be checked" in shown("--exclude=b")
         assert "# 3 files would be checked" in shown("--include-tests")
         assert "# 1 file would be checked" in shown("b")
 
-    def test_a_folder_without_a_file_of_settings(self, here: Path) -> None:
+    def test_missing_pyproject_is_noted(self, here: Path) -> None:
         (here / "pyproject.toml").unlink()
         (here / "setup.py").write_text("")
-        assert shown().startswith(f"# {here}/pyproject.toml: there is no such file\n")
+        assert shown().startswith(f"# {here}/pyproject.toml does not exist\n")
 
-    def test_another_root(self, here: Path) -> None:
+    def test_configured_root_is_shown(self, here: Path) -> None:
         write({"src/a.py": "", "pyproject.toml": '[tool.fsrace-lint]\nroot = "src"\n'})
         text = shown()
         assert f"# root: {here}/src\n" in text
         assert table(text)["root"] == "src"
 
-    def test_several_projects(self) -> None:
+    def test_multiple_projects(self) -> None:
         write({"one/pyproject.toml": "", "two/pyproject.toml": '[tool.fsrace-lint]\nprofile = "strict"\n'})
         first, second = shown("one", "two").split("\n\n")
         assert (table(first)["profile"], table(second)["profile"]) == ("default", "strict")
 
-    def test_mistakes(self) -> None:
+    def test_invalid_settings_and_missing_paths_are_errors(self) -> None:
         write({"bad/pyproject.toml": "[tool.fsrace-lint]\nselekt = []\n"})
         result = run("check", "--show-settings", "bad", "nowhere", ".", code=2)
         assert "did you mean `select`?" in result.stderr
-        assert "nowhere: no such file or folder" in result.stderr
+        assert "nowhere: no such file or directory" in result.stderr
         assert table(result.stdout)["profile"] == "default"
 
 
-class TestAlone:
+class TestCombinations:
     @pytest.mark.parametrize(
         "other",
         [
@@ -122,23 +122,23 @@ class TestAlone:
             "--report=json=a",
         ],
     )
-    def test_nothing_else_is_done(self, other: str) -> None:
+    def test_options_with_other_actions_are_rejected(self, other: str) -> None:
         write({"a.py": HAZARD})
         option = other.partition("=")[0]
         done = run("check", "--show-settings", other, code=2)
-        assert f"--show-settings and {option} do not go together" in done.stderr
+        assert done.stderr.endswith(f"Error: --show-settings cannot be used with {option}\n")
 
-    def test_those_of_a_file_that_is_on_standard_input(self) -> None:
+    def test_stdin_filename_selects_the_project(self) -> None:
         write({"pyproject.toml": "", "sub/pyproject.toml": '[tool.fsrace-lint]\nprofile = "strict"\n'})
         assert table(shown("--stdin-filename=sub/new.py", "-"))["profile"] == "strict"
 
 
-class TestPasted:
+class TestRoundTrip:
     @given(table=tables().filter(lambda made: "root" not in made))
     @hypothesis_settings(
         max_examples=bound(15, 60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
     )
-    def test_it_means_the_same(self, tmp_path: Path, table: dict[str, Any]) -> None:
+    def test_output_loads_to_the_same_settings(self, tmp_path: Path, table: dict[str, Any]) -> None:
         folder = tmp_path / "project"
         if refusal(folder, table):
             return
@@ -154,7 +154,7 @@ class TestPasted:
     @hypothesis_settings(
         max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
     )
-    def test_odd_characters(self, tmp_path: Path, odd: str, rest: str) -> None:
+    def test_special_characters_are_escaped(self, tmp_path: Path, odd: str, rest: str) -> None:
         text = f"x{odd}{rest.replace(chr(0), '')}"
         folder = tmp_path / "project"
         assert refusal(folder, {"shared-paths": [text]}) == ""

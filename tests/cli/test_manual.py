@@ -1,4 +1,4 @@
-"""The pages of the rules, as text and as data."""
+"""Rule pages, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ pytestmark = pytest.mark.usefixtures("here")
 DOCS = ROOT / "docs"
 SCHEMA = json.loads((DOCS / "rules.schema.json").read_text("utf-8"))
 INCIDENTS = FIXTURES / "explore" / "incidents"
-LABELS = ["Bad", "Interleaving", "Good", "Fix", "Silent when", "Reported", "Settings", "References"]
+LABELS = ["Bad", "Interleaving", "Good", "Fix", "Not reported when", "Severity", "Settings", "References"]
 HARMS = {
-    "FileExistsError": "FileExistsError|is told that something is there|at once|not wait",
-    "FileNotFoundError": "FileNotFoundError|fails in|at once",
-    "Torn": "half|is done with it|while process 0 uses it",
-    "JSONDecodeError": "half|cut in two",
-    "AssertionError": "half|is gone|what belongs to process 1|rewriting|did what one should do",
-    "Overlap": "both",
-    "deadlock": "waits? |wait for",
-    "disagreement": "do not know",
+    "FileExistsError": "FileExistsError|already exists|in every process|waits for another",
+    "FileNotFoundError": "FileNotFoundError|` fails|do not find|hold the lock",
+    "Torn": "partial|truncated|incomplete|too early|replaces the result",
+    "JSONDecodeError": "partial|truncated|is lost",
+    "AssertionError": "partial|truncated|are lost|own it|rewriting|meant for one|in every process|missing",
+    "Overlap": "two processes hold|run the locked code",
+    "deadlock": "hang|wait forever",
+    "disagreement": "unknown to",
 }
-"""What an interleaving says, by the failure of its proof."""
+"""Patterns that an interleaving must match, by the failure of its proof."""
 
 
 def labels(page: str) -> list[str]:
@@ -56,28 +56,28 @@ def labels(page: str) -> list[str]:
 
 class TestPages:
     @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
-    def test_every_section_is_there(self, loaded: LoadedRule) -> None:
+    def test_page_has_every_section(self, loaded: LoadedRule) -> None:
         assert labels(manual.page(loaded)) == LABELS
         markdown = (DOCS / "rules" / f"{loaded.rule.name}.md").read_text("utf-8")
         assert re.findall(r"^\*\*([A-Z][a-z ]+):\*\*", markdown, re.MULTILINE) == [
-            label for label in LABELS if label != "Reported"
+            label for label in LABELS if label != "Severity"
         ]
         assert f"CWE-{loaded.rule.cwe}" in manual.page(loaded)
         assert CWES[loaded.rule.cwe] in markdown
 
     @pytest.mark.parametrize("loaded", [one for one in LOADED if one not in HAZARDS], ids=code)
-    def test_of_the_tool_itself(self, loaded: LoadedRule) -> None:
-        assert labels(manual.page(loaded)) == ["Reported"]
+    def test_page_of_a_tool_error_has_only_a_severity(self, loaded: LoadedRule) -> None:
+        assert labels(manual.page(loaded)) == ["Severity"]
 
     @pytest.mark.parametrize("loaded", LOADED, ids=code)
-    def test_lines_fit(self, loaded: LoadedRule) -> None:
+    def test_page_lines_fit_the_width(self, loaded: LoadedRule) -> None:
         assert max(map(len, manual.page(loaded).splitlines())) <= 110
 
     @pytest.mark.parametrize("loaded", LOADED, ids=code)
-    def test_a_page_is_taken_apart_without_loss(self, loaded: LoadedRule) -> None:
+    def test_sections_keep_every_word_of_the_page(self, loaded: LoadedRule) -> None:
         parts = manual.sections(loaded)
         words = " ".join(msgspec.structs.astuple(parts)).split()
-        lost = {"Bad:", "Good:", "Fix:", "Silent", "when:"}
+        lost = {"Bad:", "Good:", "Fix:", "Not", "reported", "when:"}
         assert [word for word in loaded.page.split() if word not in lost] == [
             word for word in words if word not in lost
         ]
@@ -90,23 +90,23 @@ class TestPages:
 
 class TestInterleaving:
     @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
-    def test_it_is_that_of_the_finding(self, loaded: LoadedRule, tmp_path: Path) -> None:
-        """What a user gets who writes the example into a file."""
+    def test_interleaving_matches_the_finding(self, loaded: LoadedRule, tmp_path: Path) -> None:
+        """A check of the example reports the same interleaving."""
         _, checked = check(shown(loaded, "Bad", tmp_path))
         (found,) = checked.outcome.findings
         assert manual.witness(loaded) == found.witness
 
     @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
-    def test_it_ends_as_the_proof_of_the_example_does(self, loaded: LoadedRule) -> None:
-        """The explorer runs the example and sees it fail; the interleaving tells of the same harm."""
+    def test_interleaving_matches_the_proof(self, loaded: LoadedRule) -> None:
+        """The interleaving describes the failure that the explorer finds in the example."""
         witness = manual.witness(loaded)
         assert witness is not None
         kind, _, error = fixture("rules", loaded.rule.name).PROOF.fails.partition(": ")
-        said = " ".join([witness.outcome, *(step.result for step in witness.steps)])
-        assert re.search(HARMS[error or kind], said)
+        text = " ".join([witness.outcome, *(step.result for step in witness.steps)])
+        assert re.search(HARMS[error or kind], text)
 
     @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
-    def test_every_step_is_drawn(self, loaded: LoadedRule) -> None:
+    def test_page_shows_every_process(self, loaded: LoadedRule) -> None:
         witness = manual.witness(loaded)
         assert witness is not None
         drawn = manual.page(loaded).partition("\nInterleaving:\n")[2].partition("\n\nGood:\n")[0]
@@ -118,12 +118,12 @@ class TestInterleaving:
 
 
 class TestReferences:
-    def test_every_rule_has_them_and_they_are_used(self) -> None:
+    def test_every_rule_has_references_and_all_are_used(self) -> None:
         assert {loaded.rule.cwe for loaded in HAZARDS} == set(CWES)
         assert {each for loaded in HAZARDS for each in loaded.rule.promises} == {*Promise}
         assert all(loaded.rule.promises for loaded in HAZARDS)
 
-    def test_the_incidents_are_all_those_of_the_page(self) -> None:
+    def test_incidents_match_the_incidents_page(self) -> None:
         sections = re.findall(r"^## (.+)$", (DOCS / "incidents.md").read_text("utf-8"), re.MULTILINE)
         assert {name for loaded in HAZARDS for name in loaded.rule.incidents} == set(sections)
 
@@ -136,14 +136,14 @@ class TestReferences:
             ("olmo.py", "FSR407"),
         ],
     )
-    def test_a_rule_finds_its_incident(self, file: str, named: str, tmp_path: Path) -> None:
-        """In its re-enactment; those of the others act on archives and locks by calls of their own."""
+    def test_rule_finds_its_incident(self, file: str, named: str, tmp_path: Path) -> None:
+        """The re-enactments of the other incidents use their own calls for archives and locks."""
         (tmp_path / file).write_bytes((INCIDENTS / file).read_bytes())
         (tmp_path / "pyproject.toml").write_text('[tool.fsrace-lint]\nprofile = "strict"\n')
         _, checked = check(tmp_path)
         assert named in {finding.code for finding in checked.outcome.findings}
 
-    def test_pages_link_to_what_is_there(self) -> None:
+    def test_links_of_pages_resolve(self) -> None:
         heads = {
             page.name: {
                 re.sub(r"[^\w -]", "", head).lower().replace(" ", "-")
@@ -161,7 +161,7 @@ class TestReferences:
 
 
 def storage(case: Case, folder: Path, filesystem: str) -> set[tuple[object, ...]]:
-    """What is found in a case on filesystems of this kind, and what is offered."""
+    """Return the findings and fixes of a case on a filesystem of this kind."""
     root = case.write(folder / filesystem)
     chosen = msgspec.structs.replace(
         settings.load(root, rules.names()), filesystem=filesystem, profile="strict"
@@ -176,7 +176,7 @@ def storage(case: Case, folder: Path, filesystem: str) -> set[tuple[object, ...]
 class TestSettings:
     @pytest.mark.parametrize("document", sorted(CASES.glob("*.md")), ids=lambda path: path.stem)
     @pytest.mark.exhaustive(4)
-    def test_the_filesystem_matters_to_those_that_name_it(self, document: Path, tmp_path: Path) -> None:
+    def test_filesystem_setting_affects_only_rules_that_list_it(self, document: Path, tmp_path: Path) -> None:
         changed: set[object] = set()
         for number, case in enumerate(parse(document)):
             found = [storage(case, tmp_path / str(number), kind) for kind in ("auto", "shared", "local")]
@@ -186,8 +186,8 @@ class TestSettings:
         assert changed <= named
         assert own & named <= changed
 
-    def test_the_helper_module_matters_to_recipes_that_call_helpers(self) -> None:
-        """Read from the recipes: which of them come to a helper, always or where the file spells nothing."""
+    def test_helper_module_setting_affects_recipes_that_call_helpers(self) -> None:
+        """The imports of the recipes show which of them can call a helper."""
         folder = Path(rules.__file__).parent.parent / "fixes" / "recipes"
         calling = set()
         for file in folder.glob("*.py"):
@@ -203,7 +203,7 @@ class TestSettings:
         assert "barrier import" in (folder / "barrier_before.py").read_text("utf-8")
 
     @pytest.mark.parametrize("loaded", LOADED, ids=code)
-    def test_they_are_keys(self, loaded: LoadedRule) -> None:
+    def test_listed_settings_exist(self, loaded: LoadedRule) -> None:
         assert set(manual.settings(loaded)) <= set(settings.KEYS)
 
 
@@ -214,13 +214,13 @@ class TestData:
         found: list[dict[str, Any]] = data["rules"]
         return found
 
-    def test_all_rules(self) -> None:
+    def test_json_of_all_rules(self) -> None:
         Draft202012Validator.check_schema(SCHEMA)
         rows = self.document("rules")
         assert [row["code"] for row in rows] == [code(loaded) for loaded in LOADED]
         assert rows == self.document("explain", "--all")
 
-    def test_one(self) -> None:
+    def test_json_of_one_rule(self) -> None:
         (row,) = self.document("explain", "missing-barrier")
         assert (row["code"], row["cwe"]["id"], row["evidence"]) == ("FSR401", 362, "plausible")
         assert [fix["applicability"] for fix in row["fixes"]] == ["unsafe", "unsafe", "sketch"]
@@ -228,12 +228,12 @@ class TestData:
         assert "barrier" in row["good"]
         assert "barrier" not in row["bad"]
 
-    def test_every_hazard_can_be_fixed_somehow(self) -> None:
+    def test_every_hazard_has_a_fix(self) -> None:
         for row in self.document("rules"):
             assert bool(row["fixes"]) == bool(row["cwe"]) == bool(row["interleaving"])
             assert {fix["applicability"] for fix in row["fixes"]} <= {kind.value for kind in Applicability}
 
-    def test_every_property_is_described(self) -> None:
+    def test_every_schema_property_has_a_description(self) -> None:
         def walk(schema: dict[str, Any]) -> None:
             for key, value in schema.get("properties", {}).items():
                 assert value.get("description"), key
@@ -246,21 +246,21 @@ class TestData:
 
 
 class TestExplain:
-    def test_several(self) -> None:
+    def test_explain_multiple_rules(self) -> None:
         text = run("explain", "fsr504", "Check-Then-Mkdir,FSR40", code=0).stdout
         heads = re.findall(r"^(FSR\d{3}) [a-z-]+$", text, re.MULTILINE)
         wanted = {"FSR101", "FSR504"} | {code(one) for one in LOADED if code(one).startswith("FSR40")}
         assert heads == sorted(wanted)
 
-    def test_all(self) -> None:
+    def test_explain_all_rules(self) -> None:
         text = run("explain", "--all", code=0).stdout
         assert all(f"\n{code(one)} {one.rule.name}\n\n{one.title}\n" in f"\n{text}" for one in LOADED)
 
     @pytest.mark.parametrize("arguments", [(), ("--all", "FSR101")])
-    def test_nothing_or_too_much(self, arguments: tuple[str, ...]) -> None:
+    def test_no_rule_or_a_rule_with_all_is_an_error(self, arguments: tuple[str, ...]) -> None:
         assert "--all" in run("explain", *arguments, code=2).stderr
 
-    def test_color_changes_nothing_else(self) -> None:
+    def test_color_adds_only_escape_sequences(self) -> None:
         plain = run("explain", "--all", code=0).stdout
         colored = start("explain", "--all", "--color").stdout.decode()
         assert "\x1b[1mBad:\x1b[0m" in colored
@@ -270,7 +270,7 @@ class TestExplain:
             assert (b"\x1b" in done.stdout) == bool(wish)
 
     @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
-    def test_a_terminal_fills_prose_and_leaves_code(self) -> None:
+    def test_terminal_wraps_prose_but_not_code(self) -> None:
         ours, theirs = os.openpty()
         environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "60"}
         start("explain", "FSR101", stdout=theirs, stderr=theirs, env=environment)

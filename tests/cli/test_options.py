@@ -1,4 +1,4 @@
-"""Names wherever codes do, mistakes that are told with what was meant, and help that is in order."""
+"""Rule names in place of codes, suggestions for typos, and the layout of `--help`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from support.cli import HAZARD, run, write
 
 from fsrace_lint import rules
 from fsrace_lint.cli import main
+from fsrace_lint.report import FOR_PEOPLE, FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +30,7 @@ FAMILY = ["FSR1", "fsr10", "FSR", "ALL", "all", "fsr101,Check-Then-Delete", "FSR
 
 
 def found(*arguments: str) -> list[str]:
-    """The codes that are found in a file with two hazards."""
+    """Return the codes reported in a file with two hazards."""
     result = CliRunner().invoke(main.main, ["check", "--format=json", *arguments], prog_name="fsrace-lint")
     assert result.exit_code in (0, 1), result.output
     return [row["code"] for row in json.loads(result.stdout)["findings"]]
@@ -77,7 +78,7 @@ class TestSelectors:
 
     @pytest.mark.parametrize("selector", FAMILY)
     @pytest.mark.parametrize("place", [*SELECTING])
-    def test_several_are_selected(self, place: str, selector: str) -> None:
+    def test_multiple_rules_are_selected(self, place: str, selector: str) -> None:
         assert SELECTING[place](selector) == ["FSR101", "FSR103"]
 
     @pytest.mark.parametrize("selector", ONE_RULE)
@@ -87,26 +88,26 @@ class TestSelectors:
 
     @pytest.mark.parametrize("selector", FAMILY)
     @pytest.mark.parametrize("place", [*IGNORING])
-    def test_several_are_ignored(self, place: str, selector: str) -> None:
+    def test_multiple_rules_are_ignored(self, place: str, selector: str) -> None:
         assert IGNORING[place](selector) == []
 
-    def test_reports_hold_both(self) -> None:
+    def test_every_report_format_has_the_code(self) -> None:
         document = json.loads(run("check", "--format=json", code=1).stdout)
         names = rules.names()
         assert all(row["name"] == names[row["code"]] for row in document["findings"])
-        for form in ("text", "github", "gitlab", "junit", "sarif"):
+        for form in set(FORMATS) - {"html"}:
             report = run("check", f"--format={form}", code=1).stdout
-            assert "FSR101" in report
-            assert "check-then-mkdir" in report
+            assert "FSR101" in report, form
+            assert ("check-then-mkdir" in report) is (form not in FOR_PEOPLE), form
 
     @pytest.mark.parametrize("word", ["FSR1", "check-then-mkdir"])
-    def test_flake8_knows_codes_only(self, word: str) -> None:
+    def test_flake8_accepts_only_codes(self, word: str) -> None:
         command = [sys.executable, "-m", "flake8", "--isolated", "--select", word, "a.py"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert ("FSR101" in done.stdout) == (word == "FSR1")
 
 
-class TestWhatWasMeant:
+class TestSuggestions:
     @pytest.mark.parametrize(
         ("arguments", "hint"),
         [
@@ -126,23 +127,23 @@ class TestWhatWasMeant:
             ("explian FSR101", "'explain'?"),
         ],
     )
-    def test_on_the_command_line(self, arguments: str, hint: str) -> None:
+    def test_typo_on_the_command_line_gets_a_suggestion(self, arguments: str, hint: str) -> None:
         message = run(*arguments.split(), code=2).stderr
         assert re.search("did you mean|Did you mean", message)
         assert hint in message
 
-    def test_nothing_is_made_up(self) -> None:
+    def test_unrelated_word_gets_no_suggestion(self) -> None:
         message = run("check", "--format=pdf", code=2).stderr
         assert "'pdf' is not one of" in message
         assert "mean" not in message
 
     @pytest.mark.parametrize("name", ["fsrace_lint", "fsracelint", "FSRace-Lint"])
-    def test_the_name_of_the_table(self, name: str) -> None:
+    def test_misspelled_table_gets_a_suggestion(self, name: str) -> None:
         write({"pyproject.toml": f'[tool.{name}]\nselect = ["FSR1"]\n'})
         message = run("check", code=2).stderr
         assert f"unknown table [tool.{name}]; did you mean [tool.fsrace-lint]?" in message
 
-    def test_another_tool_is_not_ours(self) -> None:
+    def test_tables_of_other_tools_are_ignored(self) -> None:
         write({"pyproject.toml": "[tool.fsrace]\n[tool.race-lint]\n[tool.ruff-lint]\n", "a.py": ""})
         run("check", code=0)
 
@@ -150,7 +151,7 @@ class TestWhatWasMeant:
 class TestHelp:
     @pytest.mark.parametrize("width", [80, 100])
     @pytest.mark.parametrize("name", ["", *commands.every()])
-    def test_it_fits(self, name: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_help_fits_the_width(self, name: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", str(width))
         text = run(*name.split(), "--help", code=0).stdout
         assert max(map(len, text.splitlines())) <= width
@@ -160,7 +161,7 @@ class TestHelp:
         text = run(name, "--help", code=0).stdout
         options = [one.opts[-1] for one in commands.every()[name].params if isinstance(one, click.Option)]
         for option in (*options, "--help"):
-            rows = re.findall(rf"^  (?:-\w, )?{option}(?![\w-])", text, re.MULTILINE)
+            rows = re.findall(rf"^  (?:--?[\w-]+, )*{option}(?![\w-])", text, re.MULTILINE)
             assert len(rows) == 1, option
         groups = re.findall(r"^([A-Z][a-z]+):$", text, re.MULTILINE)
         assert groups[:2] == ["Rules", "Files"]

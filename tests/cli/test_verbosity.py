@@ -1,4 +1,4 @@
-"""What a run tells besides its report: progress, --verbose, --quiet, --silent, --statistics, color."""
+"""Output other than the report: progress, --verbose, --quiet, --silent, --statistics, color."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ pytestmark = pytest.mark.usefixtures("here")
 SCHEMA = json.loads((ROOT / "docs" / "findings.schema.json").read_text("utf-8"))
 PLAIN = {"quiet": False, "silent": False, "verbose": False}
 BROKEN = "def broken(:\n"
-ROOMS = {"find", "read", "extract", "link", "query", "suppress", "report", "cache"}
+PHASES = {"find", "read", "extract", "link", "query", "suppress", "report", "cache"}
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream whose `isatty()` is true."""
 
     def isatty(self) -> bool:
         return True
@@ -48,14 +48,15 @@ def statistics(*arguments: str, code: int = 1) -> dict[str, Any]:
 
 
 class TestQuiet:
-    def test_findings_only(self) -> None:
+    def test_quiet_prints_only_findings(self) -> None:
         write({"a.py": HAZARD})
-        loud, quiet = run("check", code=1).stdout, run("check", "--quiet", code=1).stdout
+        loud = run("check", "--output-format=concise", code=1).stdout
+        quiet = run("check", "--quiet", code=1).stdout
         assert loud.startswith(quiet)
-        assert loud.removeprefix(quiet).startswith("Found 1 problem")
+        assert loud.removeprefix(quiet).startswith("Found 1 error")
         assert quiet.startswith("a.py:4:5: FSR101")
 
-    def test_nothing_where_nothing_is_found(self) -> None:
+    def test_quiet_prints_nothing_for_clean_files(self) -> None:
         write({"a.py": ""})
         result = run("check", "-q", code=0)
         assert (result.stdout, result.stderr) == ("", "")
@@ -63,18 +64,18 @@ class TestQuiet:
         assert "Warning" in run("check", "empty", code=0).stderr
         assert run("check", "-q", "empty", code=0).output == ""
 
-    def test_errors_stay(self) -> None:
-        assert run("check", "-q", "nowhere", code=2).stderr == "Error: nowhere: no such file or folder\n"
+    def test_quiet_prints_errors(self) -> None:
+        assert run("check", "-q", "nowhere", code=2).stderr == "Error: nowhere: no such file or directory\n"
 
-    def test_other_formats_and_files_are_the_same(self) -> None:
+    def test_quiet_does_not_change_other_formats_and_files(self) -> None:
         write({"a.py": HAZARD})
         for form in ("json", "github", "sarif", "gitlab", "junit"):
             arguments = ("check", f"--format={form}")
             assert run(*arguments, "-q", code=1).stdout == run(*arguments, code=1).stdout
         run("check", "-q", "--output-file=report.txt", code=1)
-        assert "Found 1 problem" in Path("report.txt").read_text("utf-8")
+        assert "Found 1 error" in Path("report.txt").read_text("utf-8")
 
-    def test_a_fix_is_not_told_but_a_refusal_is(self) -> None:
+    def test_quiet_fix_prints_only_the_diff(self) -> None:
         refused = "import os\n\n\ndef f(p, unlink):\n    if os.path.exists(p):\n        os.unlink(p)\n"
         write({"a.py": HAZARD})
         assert run("fix", "-q", code=0).output == ""
@@ -86,17 +87,17 @@ class TestQuiet:
 
 class TestSilent:
     @pytest.mark.parametrize("form", ["text", "json"])
-    def test_nothing_but_the_exit_code(self, form: str) -> None:
+    def test_silent_prints_nothing(self, form: str) -> None:
         write({"a.py": HAZARD})
         assert run("check", "--silent", f"--format={form}", code=1).output == ""
         assert run("check", "--silent", f"--format={form}", "nowhere", code=2).output == ""
 
-    def test_reports_are_written(self) -> None:
+    def test_silent_writes_reports(self) -> None:
         write({"a.py": HAZARD})
         assert run("check", "--silent", "--report", "json=a.json", code=1).output == ""
         assert len(json.loads(Path("a.json").read_text("utf-8"))["findings"]) == 1
 
-    def test_fixes_are_made(self) -> None:
+    def test_silent_applies_fixes(self) -> None:
         write({"a.py": HAZARD})
         assert run("fix", "-s", "--diff", code=1).output == ""
         assert run("fix", "-s", code=0).output == ""
@@ -104,95 +105,98 @@ class TestSilent:
 
     @pytest.mark.parametrize("command", ["check", "fix"])
     @pytest.mark.parametrize("pair", ["-qs", "-qv", "-sv"])
-    def test_contradictions(self, command: str, pair: str) -> None:
-        assert "contradict each other" in run(command, pair, code=2).stderr
+    def test_conflicting_options_are_an_error(self, command: str, pair: str) -> None:
+        assert re.search(
+            r"Error: (--\w+) cannot be used with (?!\1)--\w+\n\Z", run(command, pair, code=2).stderr
+        )
 
 
 class TestVerbose:
-    def test_what_is_told(self, here: Path) -> None:
+    def test_verbose_prints_settings_skipped_files_and_timings(self, here: Path) -> None:
         write({"a.py": HAZARD, "b.py": "", ".gitignore": "gone/\n", "gone/c.py": "", "build/d.py": ""})
         write({"tests/e.py": "", "own/pyvenv.cfg": "", "own/f.py": "", "gen/g.py": ""})
         plain = run("check", "--extend-exclude=gen/", code=1)
-        told = run("check", "--extend-exclude=gen/", "-v", code=1)
-        assert told.stdout == plain.stdout
+        verbose = run("check", "--extend-exclude=gen/", "-v", code=1)
+        assert verbose.stdout == plain.stdout
         assert plain.stderr == ""
-        *lines, last = told.stderr.splitlines()
+        *lines, last = verbose.stderr.splitlines()
         assert sorted(lines) == [
-            "left out: .fsrace_cache: excluded by default",
-            "left out: build: excluded by default",
-            "left out: gen: extend-exclude",
-            "left out: gone: .gitignore",
-            "left out: own: a virtual environment",
-            "left out: tests: a test or documentation",
-            f"root: {here}: 2 files to check, 2 to link",
+            f"root: {here}: 2 files to check, 2 files in the project",
             f"settings: {here}/pyproject.toml",
+            "skipped: .fsrace_cache: excluded by default",
+            "skipped: build: excluded by default",
+            "skipped: gen: extend-exclude",
+            "skipped: gone: .gitignore",
+            "skipped: own: virtual environment",
+            "skipped: tests: test or documentation",
         ]
         assert re.fullmatch(r"time: (\w+ \d+\.\d{3} s(, |$))+", last)
 
-    def test_without_settings(self, here: Path) -> None:
+    def test_verbose_notes_missing_settings(self, here: Path) -> None:
         (here / "pyproject.toml").unlink()
         write({"setup.py": ""})
-        assert "no such file" in run("check", "-v", code=0).stderr.splitlines()[0]
+        told = run("check", "-v", code=0).stderr.splitlines()[0]
+        assert told == f"settings: {here}/pyproject.toml does not exist; using defaults"
 
-    def test_what_hooks_name(self) -> None:
+    def test_verbose_lists_files_skipped_by_force_exclude(self) -> None:
         write({"build/a.py": ""})
         assert (
-            "left out: build/a.py: --force-exclude"
+            "skipped: build/a.py: --force-exclude"
             in run("check", "-v", "--force-exclude", "build/a.py", code=0).stderr
         )
 
-    def test_odd_names(self) -> None:
+    def test_verbose_escapes_control_characters(self) -> None:
         write({"build\x1b[31m/a.py": "", "b.py": ""})
         told = run("check", "-v", "--exclude=build*", code=0).stderr
-        assert "left out: build\\x1b[31m: exclude" in told
+        assert "skipped: build\\x1b[31m: exclude" in told
 
-    def test_fixing(self) -> None:
+    def test_verbose_fix_prints_the_repair_time(self) -> None:
         write({"a.py": HAZARD})
         assert "repair" in run("fix", "-v", code=0).stderr.splitlines()[-1]
 
 
-def test_what_is_told_is_left_out_is_all_that_is(tmp_path: Path) -> None:
-    """Every file is either found, or it or a folder above it is told."""
+def test_every_unchecked_file_is_reported_as_skipped(tmp_path: Path) -> None:
+    """Each file is found, or it or a parent directory is reported as skipped."""
     for name in ("a.py", "build/b.py", "x/tests/c.py", "x/y_test.py", "x/z.py", "v/pyvenv.cfg", "v/l.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    told: list[str] = []
+    skipped: list[str] = []
     found = [
         str(item)
-        for item in find([tmp_path], Settings(root=tmp_path), told=lambda path, _: told.append(path))
+        for item in find([tmp_path], Settings(root=tmp_path), told=lambda path, _: skipped.append(path))
     ]
     for file in map(str, tmp_path.rglob("*.py")):
-        assert (file in found) != any(file == path or file.startswith(f"{path}/") for path in told)
+        assert (file in found) != any(file == path or file.startswith(f"{path}/") for path in skipped)
 
 
 class TestStatistics:
-    def test_json(self) -> None:
+    def test_json_statistics(self) -> None:
         write({"a.py": HAZARD, "b.py": BROKEN})
         found = statistics("--statistics")
         assert found["rules"] == {"FSR001": 1, "FSR101": 1}
         assert found["evidence"] == {"evident": 1, "plausible": 1, "none": 0}
-        assert set(found["seconds"]) == ROOMS
+        assert set(found["seconds"]) == PHASES
         plain = statistics()
         assert plain == {key: count for key, count in found.items() if key in plain}
         assert plain["files"] == 2
 
-    def test_text(self) -> None:
+    def test_text_statistics(self) -> None:
         write({"a.py": HAZARD})
         rows = run("check", "--statistics", code=1).stdout.splitlines()
         assert [row.split(maxsplit=1) for row in rows if "FSR101 check" in row][-1] == [
             "1",
             "FSR101 check-then-mkdir",
         ]
-        assert {row.split()[-1] for row in rows if " seconds to " in row} == ROOMS
+        assert {row.split()[-1] for row in rows if " seconds to " in row} == PHASES
 
-    def test_the_same_files_give_the_same_bytes(self) -> None:
+    def test_reports_are_deterministic(self) -> None:
         write({"a.py": HAZARD, "b.py": BROKEN})
         for form in ("json", "text", "sarif"):
             first, second = (run("check", f"--format={form}", code=1).stdout for _ in range(2))
             assert first == second
 
-    def test_time_is_booked_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What is done in another room meanwhile is that room's; a room within itself is one."""
+    def test_nested_phases_count_time_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Time in a nested phase counts only for that phase, and a phase can be nested in itself."""
         now = [0.0]
         monkeypatch.setattr(f"{progress_bar.__name__}.perf_counter", lambda: now[0])
         watch = Watch(PLAIN, color=None)
@@ -224,7 +228,7 @@ class TestProgress:
         color: bool | None = None,
         choice: str = "",
     ) -> str:
-        """What standard error shows of a run over three files that takes so long."""
+        """Return the standard error of a run over three files that takes this many seconds."""
         stream = Terminal() if stream is None else stream
         with contextlib.redirect_stderr(stream):
             watch = Watch({**PLAIN, choice: True}, color=color)
@@ -235,28 +239,32 @@ class TestProgress:
                     watch.step()
         return stream.getvalue()
 
-    def test_a_long_run(self, clock: list[float]) -> None:
+    def test_long_run_shows_a_progress_bar(self, clock: list[float]) -> None:
         shown = self.shown(clock, 1.0)
         assert "Reading" in shown
         assert "3/3" in shown
         assert shown.endswith("\x1b[1A\x1b[2K"), "the line is wiped away"
         assert "\x1b[?25h" in shown, "the cursor is there again"
 
-    def test_a_short_run(self, clock: list[float]) -> None:
+    def test_short_run_shows_no_progress_bar(self, clock: list[float]) -> None:
         assert self.shown(clock, 0.4) == ""
 
     @pytest.mark.parametrize("name", [*PLAIN])
-    def test_none_with_another_wish(self, name: str, clock: list[float]) -> None:
+    def test_verbosity_options_hide_the_progress_bar(self, name: str, clock: list[float]) -> None:
         assert self.shown(clock, 9.0, choice=name) == ""
 
-    def test_none_on_a_dumb_terminal(self, clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_dumb_terminal_shows_no_progress_bar(
+        self, clock: list[float], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("TERM", "dumb")
         assert self.shown(clock, 9.0) == ""
 
-    def test_none_in_a_pipe(self, clock: list[float]) -> None:
+    def test_pipe_shows_no_progress_bar(self, clock: list[float]) -> None:
         assert self.shown(clock, 9.0, io.StringIO()) == ""
 
-    def test_color(self, clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_progress_bar_follows_color_settings(
+        self, clock: list[float], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         colors = re.compile(r"\x1b\[3\d")
         assert colors.search(self.shown(clock, 1.0))
         assert "Reading" in (plain := self.shown(clock, 1.0, color=False))
@@ -265,7 +273,7 @@ class TestProgress:
         assert "Reading" in (plain := self.shown(clock, 1.0))
         assert not colors.search(plain)
 
-    def test_an_interrupt_wipes_it_away_too(self, clock: list[float]) -> None:
+    def test_interrupt_erases_the_progress_bar(self, clock: list[float]) -> None:
         stream = Terminal()
 
         def run_and_stop() -> None:
@@ -280,8 +288,8 @@ class TestProgress:
         assert "Reading" in stream.getvalue()
         assert stream.getvalue().endswith("\x1b[2K")
 
-    def test_a_real_run_tells_every_file(self, here: Path) -> None:
-        """A run tells how many files a stage has, and then of each of them."""
+    def test_observer_is_called_for_every_file(self, here: Path) -> None:
+        """The observer gets the number of files in a stage, and then a call for each file."""
 
         class Counts(Observer):
             def __init__(self) -> None:
@@ -310,7 +318,7 @@ class TestProgress:
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 class TestOnATerminal:
     def on_a_terminal(self, *arguments: str) -> tuple[bytes, bytes]:
-        """Run a program whose standard error is a terminal: what it shows there, and its standard output."""
+        """Run a program with a terminal as standard error, and return that output and standard output."""
         ours, theirs = os.openpty()
         with Path("out").open("wb") as out:
             done = start(*arguments, stdout=out, stderr=theirs, env={**os.environ, "TERM": "xterm"})
@@ -319,7 +327,7 @@ class TestOnATerminal:
         shown = read_terminal(ours)
         return shown, Path("out").read_bytes()
 
-    def test_nothing_of_it_is_in_the_report(self) -> None:
+    def test_report_contains_no_progress_output(self) -> None:
         write({f"lib/m{number}.py": HAZARD for number in range(3)})
         _, out = self.on_a_terminal("check", "--format=json")
         assert out == start("check", "--format=json").stdout
@@ -328,14 +336,14 @@ class TestOnATerminal:
 
 class TestColor:
     @pytest.mark.parametrize("wish", [{"NO_COLOR": "1"}, {"FORCE_COLOR": "1"}, {}])
-    def test_errors_have_none(self, wish: dict[str, str]) -> None:
+    def test_errors_are_not_colored(self, wish: dict[str, str]) -> None:
         for arguments in (("check", "nowhere"), ("check", "--select=FSR9"), ("explain", "FSR9"), ("chek",)):
             done = start(*arguments, env={**os.environ, **wish})
             assert done.returncode == 2
             assert b"\x1b" not in done.stderr
             assert b"Error: " in done.stderr
 
-    def test_diffs(self) -> None:
+    def test_diffs_follow_color_settings(self) -> None:
         write({"a.py": HAZARD})
         colored = start("fix", "--diff", env={**os.environ, "FORCE_COLOR": "1"}).stdout
         assert b"\x1b[" in colored

@@ -1,4 +1,4 @@
-"""Settings: what pyproject.toml may say, what it may not, and which rules are on where."""
+"""Settings in pyproject.toml: valid and invalid values, and which rules are enabled for which files."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ RULES = {
 }
 
 
-def write(folder: Path, table: str) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "pyproject.toml").write_text(f"[tool.fsrace-lint]\n{table}\n", encoding="utf-8")
-    return folder
+def write(directory: Path, table: str) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "pyproject.toml").write_text(f"[tool.fsrace-lint]\n{table}\n", encoding="utf-8")
+    return directory
 
 
-def complaint(folder: Path, table: str) -> str:
+def rejection(directory: Path, table: str) -> str:
     with pytest.raises(SettingsError) as caught:
-        load(write(folder, table), RULES)
+        load(write(directory, table), RULES)
     message = str(caught.value)
-    assert message.startswith(str(folder / "pyproject.toml"))
+    assert message.startswith(str(directory / "pyproject.toml"))
     return message
 
 
-def test_without_a_file_everything_is_default(tmp_path: Path) -> None:
+def test_defaults_without_pyproject(tmp_path: Path) -> None:
     assert load(tmp_path, RULES) == Settings(root=tmp_path)
 
 
-def test_a_file_without_our_table_is_default(tmp_path: Path) -> None:
+def test_defaults_without_a_fsrace_lint_table(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.black]\nline-length = 3\n")
     assert load(tmp_path, RULES) == Settings(root=tmp_path)
 
 
-def test_every_key(tmp_path: Path) -> None:
+def test_every_key_is_read(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     write(
         tmp_path,
@@ -96,19 +96,19 @@ def test_every_key(tmp_path: Path) -> None:
     )
 
 
-def test_the_page_describes_every_key() -> None:
+def test_settings_page_documents_every_key() -> None:
     page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     assert [key for key in KEYS if f"\n### `{key}`\n" not in page] == []
 
 
-def test_settings_of_the_first_file_count_when_root_points_elsewhere(tmp_path: Path) -> None:
+def test_root_setting_does_not_load_another_pyproject(tmp_path: Path) -> None:
     write(tmp_path / "other", 'ignore = ["FSR2"]')
     settings = load(write(tmp_path / "here", 'root = "../other"\nselect = ["FSR1"]'), RULES)
     assert settings == Settings(root=tmp_path / "other", select=("FSR1",))
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "expected_message"),
     [
         ('exlude = ["x"]', "unknown key `exlude` in [tool.fsrace-lint]; did you mean `exclude`?"),
         (
@@ -124,20 +124,20 @@ def test_settings_of_the_first_file_count_when_root_points_elsewhere(tmp_path: P
         ('per-file-ignores = ["x"]', "`per-file-ignores`: expected table, found array"),
         ('per-file-ignores = { "x" = "FSR1" }', "`per-file-ignores`: expected array, found string"),
         ('profile = "strickt"', "`profile`: unknown profile `strickt`; did you mean `strict`?"),
-        ('profile = "loud"', "`profile`: unknown profile `loud`; there are `default` and `strict`"),
+        ('profile = "loud"', "`profile`: unknown profile `loud`; expected one of `default`, `strict`"),
         ('filesystem = "share"', "`filesystem`: unknown filesystem `share`; did you mean `shared`?"),
         (
             'filesystem = "nfs"',
-            "`filesystem`: unknown filesystem `nfs`; there are `auto`, `shared` and `local`",
+            "`filesystem`: unknown filesystem `nfs`; expected one of `auto`, `shared`, `local`",
         ),
         ("filesystem = 1", "`filesystem`: expected string, found integer"),
         ('shared-paths = "/mnt"', "`shared-paths`: expected array, found string"),
-        ('shared-paths = [""]', "`shared-paths`: `` is not a folder, a glob such as"),
-        ('local-paths = ["/"]', "`local-paths`: `/` is not a folder, a glob such as"),
-        ('local-paths = ["../here"]', "`local-paths`: `../here` is not a folder, a glob such as"),
+        ('shared-paths = [""]', "`shared-paths`: `` is not a directory, a glob such as"),
+        ('local-paths = ["/"]', "`local-paths`: `/` is not a directory, a glob such as"),
+        ('local-paths = ["../here"]', "`local-paths`: `../here` is not a directory, a glob such as"),
         (
             'shared-paths = ["/a", "/b"]\nlocal-paths = ["/b"]',
-            "`local-paths`: `/b` stands in `shared-paths` too",
+            "`local-paths`: `/b` is also in `shared-paths`",
         ),
         (
             'select = ["check-then-mkdirs"]',
@@ -149,50 +149,53 @@ def test_settings_of_the_first_file_count_when_root_points_elsewhere(tmp_path: P
         ('exclude = [""]', "`exclude`: `` is an empty pattern"),
         ('extend-exclude = ["a[z-a]"]', "`extend-exclude`: `a[z-a]` is a malformed pattern"),
         ('per-file-ignores = { "/" = [] }', "`per-file-ignores`: `/` is an empty pattern"),
-        ('root = "nowhere"', "`root`: `nowhere` is not an existing folder"),
-        ('root = "pyproject.toml"', "`root`: `pyproject.toml` is not an existing folder"),
-        ('root = "a\\u0000b"', "is not an existing folder"),
+        ('root = "nowhere"', "`root`: `nowhere` is not an existing directory"),
+        ('root = "pyproject.toml"', "`root`: `pyproject.toml` is not an existing directory"),
+        ('root = "a\\u0000b"', "is not an existing directory"),
         ('helper-module = "a/b.py"', "`helper-module`: `a/b.py` is not a dotted module name"),
         ('helper-module = "a..b"', "`helper-module`: `a..b` is not a dotted module name"),
         ('helper-module = "a.class"', "`helper-module`: `a.class` is not a dotted module name"),
         ('helper-module = ""', "`helper-module`: `` is not a dotted module name"),
         ("catalog = []", "`catalog`: must be a table"),
         ('catalog = ""', "`catalog`: must be a table"),
-        ("catalog.guard = 1979-05-27", "`catalog.guard`: the catalog holds strings, booleans, "),
+        (
+            "catalog.guard = 1979-05-27",
+            "`catalog.guard`: expected a string, boolean, array, or table, found date",
+        ),
         ("[[tool.fsrace-lint.catalog.guard]]\nscope = 07:32:00", "`catalog.guard[0].scope`: "),
         ("catalog.guard = [{ names = ['a', 1979-05-27T07:32:00Z] }]", "`catalog.guard[0].names[1]`: "),
         ("catalog.guard = [{}, { scope = nan }]", "`catalog.guard[1].scope`: "),
-        (f"catalog{'.a' * 500} = 1", "`catalog`: is nested too deeply"),
-        (f"catalog.a = {'[' * 50}{']' * 50}", "`catalog`: is nested too deeply"),
+        (f"catalog{'.a' * 500} = 1", "`catalog`: nested too deeply"),
+        (f"catalog.a = {'[' * 50}{']' * 50}", "`catalog`: nested too deeply"),
     ],
 )
-def test_mistakes_are_named(tmp_path: Path, table: str, said: str) -> None:
-    assert said in complaint(tmp_path, table)
+def test_invalid_setting_names_the_problem(tmp_path: Path, table: str, expected_message: str) -> None:
+    assert expected_message in rejection(tmp_path, table)
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "expected_message"),
     [
-        (b"[tool.fsrace-lint]\n\nselect = [\n", ": is not valid TOML"),
-        (b"a = 1\na = 2\n", ":2: is not valid TOML"),
-        (b"# fine\nname = '\xe9'\n", ":2: is not encoded as UTF-8"),
-        (b"a = " + b"[" * 20000, ": is not valid TOML"),
-        (b"tool = 3\n", ": `tool`: expected table, found int"),
-        (b"tool.fsrace-lint = []\n", ": `tool.fsrace-lint`: expected table, found list"),
+        (b"[tool.fsrace-lint]\n\nselect = [\n", ": not valid TOML"),
+        (b"a = 1\na = 2\n", ":2: not valid TOML"),
+        (b"# fine\nname = '\xe9'\n", ":2: not encoded as UTF-8"),
+        (b"a = " + b"[" * 20000, ": not valid TOML"),
+        (b"tool = 3\n", ": `tool`: expected a table, found int"),
+        (b"tool.fsrace-lint = []\n", ": `tool.fsrace-lint`: expected a table, found list"),
     ],
 )
-def test_broken_files_are_named(tmp_path: Path, data: bytes, said: str) -> None:
+def test_unparsable_pyproject_names_the_file(tmp_path: Path, data: bytes, expected_message: str) -> None:
     file = tmp_path / "pyproject.toml"
     file.write_bytes(data)
     with pytest.raises(SettingsError) as caught:
         load(tmp_path, RULES)
     assert str(caught.value).startswith(str(file))
-    assert said in str(caught.value)
+    assert expected_message in str(caught.value)
 
 
-def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+def test_unreadable_pyproject_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").mkdir()
-    with pytest.raises(SettingsError, match="cannot be read"):
+    with pytest.raises(SettingsError, match="cannot read the file: "):
         load(tmp_path, RULES)
 
 
@@ -207,12 +210,14 @@ def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
         (["", ","], ()),
     ],
 )
-def test_selectors_become_prefixes(given_selectors: list[str], expected: tuple[str, ...]) -> None:
+def test_selectors_are_normalized_to_code_prefixes(
+    given_selectors: list[str], expected: tuple[str, ...]
+) -> None:
     assert normalize_selectors(given_selectors, RULES, origin="--select") == expected
 
 
 @pytest.mark.parametrize("selector", ["F", "FS", "FSR1011", "FSR9", "mkdir", "E501", "FSR101x"])
-def test_unknown_selectors_name_their_origin(selector: str) -> None:
+def test_unknown_selector_error_names_its_origin(selector: str) -> None:
     with pytest.raises(SettingsError) as caught:
         normalize_selectors([selector], RULES, origin="--select")
     assert str(caught.value).startswith(f"--select: unknown rule `{selector}`")
@@ -233,7 +238,7 @@ def test_unknown_selectors_name_their_origin(selector: str) -> None:
         (("FSR",), (), ("FSR",), False),
     ],
 )
-def test_the_most_specific_selector_decides(
+def test_most_specific_selector_wins(
     select: tuple[str, ...], extend_select: tuple[str, ...], ignore: tuple[str, ...], on: bool
 ) -> None:
     settings = Settings(root=Path("/p"), select=select, extend_select=extend_select, ignore=ignore)
@@ -273,7 +278,7 @@ def test_the_most_specific_selector_decides(
         ("[a", "[a", True),
     ],
 )
-def test_globs(glob: str, path: str, covered: bool) -> None:
+def test_glob_matches_path(glob: str, path: str, covered: bool) -> None:
     assert Glob(glob).covers(path) is covered
     settings = Settings(root=Path("/p"), per_file_ignores=((glob, ("FSR1",)),))
     assert settings.selects("FSR101", path) is not covered
@@ -281,7 +286,7 @@ def test_globs(glob: str, path: str, covered: bool) -> None:
 
 
 @given(st.text("ab*?.[!]^-", min_size=1, max_size=8), st.text("ab.^!-", min_size=1, max_size=6))
-def test_globs_without_a_slash_match_names_as_fnmatch_does(glob: str, name: str) -> None:
+def test_glob_without_slash_matches_like_fnmatch(glob: str, name: str) -> None:
     try:
         ours = Glob(glob).covers(name)
     except ValueError:
@@ -291,7 +296,7 @@ def test_globs_without_a_slash_match_names_as_fnmatch_does(glob: str, name: str)
 
 
 @given(st.text("ab*?/", min_size=1, max_size=10), st.text("ab/", min_size=1, max_size=10))
-def test_globs_with_slashes_match_as_if_every_place_were_tried(glob: str, path: str) -> None:
+def test_glob_with_slash_matches_like_a_backtracking_regex(glob: str, path: str) -> None:
     body = glob.strip("/")
     assume(body and "/" in glob.rstrip("/") and "//" not in glob)
     meant = {"**/": "(?:.*/)?", "?": "[^/]"}
@@ -303,8 +308,8 @@ def test_globs_with_slashes_match_as_if_every_place_were_tried(glob: str, path: 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="nothing here counts processor time")
 @pytest.mark.parametrize("glob", ["*a" * 40 + "*c", "x/" + "*a" * 40 + "*c"])
-def test_a_glob_of_many_stars_comes_to_an_end(glob: str) -> None:
-    """It would take longer than the world is old, if every place were tried; the limit is a minute."""
+def test_glob_with_many_stars_terminates(glob: str) -> None:
+    """Naive backtracking would never finish here; the limit is one minute."""
 
     def too_long(*_: object) -> None:
         raise TimeoutError
@@ -323,14 +328,14 @@ def test_a_glob_of_many_stars_comes_to_an_end(glob: str) -> None:
     st.lists(st.sampled_from(["*a*b", "a*b*", "b/*a*", "a/**/*b*a", "*a*b"]), max_size=4),
     st.text("ab/", max_size=6),
 )
-def test_globs_that_are_put_together_match_what_one_of_them_does(texts: list[str], path: str) -> None:
+def test_combined_matcher_matches_if_any_glob_matches(texts: list[str], path: str) -> None:
     globs = [Glob(text) for text in texts] + [patterns.glob(text) for text in texts]
     name = path.rpartition("/")[2]
     one = any(re.fullmatch(g.pattern, path if g.anchored else name, re.DOTALL) for g in globs)
     assert matcher(globs)(name, path) == one
 
 
-def test_a_matcher_asks_about_the_entry_alone() -> None:
+def test_matcher_tests_the_entry_and_not_its_parents() -> None:
     excludes = matcher([Glob("build/"), Glob("a/b")])
     assert excludes("build", "x/build")
     assert excludes("b", "a/b")
@@ -339,7 +344,7 @@ def test_a_matcher_asks_about_the_entry_alone() -> None:
     assert not matcher([])("", "")
 
 
-def test_overrides_replace_and_extend() -> None:
+def test_overrides_replace_or_extend_settings() -> None:
     settings = Settings(root=Path("/p"), select=("FSR1",), extend_select=("FSR2",), ignore=("FSR101",))
     changed = with_overrides(settings, select=["FSR3"], extend_select=["FSR4"], profile="strict", ignore=None)
     assert (changed.select, changed.extend_select) == (("FSR3",), ("FSR2", "FSR4"))
@@ -349,16 +354,16 @@ def test_overrides_replace_and_extend() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "expected_message"),
     [({"exclude": ["[z-a]"]}, "--exclude"), ({"helper_module": "a-b"}, "--helper-module")],
 )
-def test_overrides_are_checked(changes: dict[str, object], said: str) -> None:
-    with pytest.raises(SettingsError, match=said):
+def test_invalid_override_names_its_option(changes: dict[str, object], expected_message: str) -> None:
+    with pytest.raises(SettingsError, match=expected_message):
         with_overrides(Settings(root=Path("/p")), **changes)
 
 
 @pytest.mark.parametrize("marker", ["pyproject.toml", ".git", "setup.py", "setup.cfg"])
-def test_the_root_is_the_nearest_marked_folder(tmp_path: Path, marker: str) -> None:
+def test_root_is_the_nearest_directory_with_a_marker(tmp_path: Path, marker: str) -> None:
     (tmp_path / "setup.py").touch()
     deep = tmp_path / "project" / "a" / "b"
     deep.mkdir(parents=True)
@@ -370,14 +375,16 @@ def test_the_root_is_the_nearest_marked_folder(tmp_path: Path, marker: str) -> N
     assert find_root(deep / "missing.py") == tmp_path / "project"
 
 
-def test_the_root_of_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_root_of_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "setup.py").touch()
     (tmp_path / "a").mkdir()
     monkeypatch.chdir(tmp_path / "a")
     assert find_root(Path("x.py")) == tmp_path
 
 
-def test_without_a_marker_the_folder_is_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_root_without_a_marker_is_the_directory_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("fsrace_lint.config.settings.ROOT_MARKERS", ("no-such-marker",))
     (tmp_path / "x.py").touch()
     assert find_root(tmp_path) == tmp_path
@@ -388,7 +395,7 @@ GUARD = '[[tool.fsrace-lint.catalog.guard]]\nnames = ["mylib.is_boss"]\nscope = 
 LOCK = '[[tool.fsrace-lint.catalog.lock]]\nkind = "context"\nnames = ["mylib.Lock"]\n'
 
 
-def test_the_catalog_is_kept_as_json(tmp_path: Path) -> None:
+def test_catalog_is_stored_as_json(tmp_path: Path) -> None:
     settings = load(write(tmp_path, GUARD), RULES)
     assert settings.catalog == '{"guard":[{"names":["mylib.is_boss"],"scope":"global"}]}'
     assert settings.catalog_origin == f"{tmp_path / 'pyproject.toml'}: `tool.fsrace-lint.catalog`"
@@ -396,7 +403,7 @@ def test_the_catalog_is_kept_as_json(tmp_path: Path) -> None:
     assert catalog.extended(settings.catalog, settings.catalog_origin).find("guard", "mylib.is_boss")
 
 
-def test_the_order_of_kinds_and_keys_makes_no_difference(tmp_path: Path) -> None:
+def test_catalog_ignores_the_order_of_kinds_and_keys(tmp_path: Path) -> None:
     one = load(write(tmp_path, GUARD + LOCK), RULES)
     assert load(write(tmp_path, LOCK + GUARD), RULES) == one
     swapped = 'names = ["mylib.Lock"]\nkind = "context"\n'
@@ -404,11 +411,11 @@ def test_the_order_of_kinds_and_keys_makes_no_difference(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("table", ["[tool.fsrace-lint.catalog]", "catalog = {}"])
-def test_an_empty_catalog_is_none(tmp_path: Path, table: str) -> None:
+def test_empty_catalog_equals_no_catalog(tmp_path: Path, table: str) -> None:
     assert load(write(tmp_path, table), RULES) == Settings(root=tmp_path)
 
 
-def test_the_catalog_is_of_the_first_file_when_root_points_elsewhere(tmp_path: Path) -> None:
+def test_root_setting_does_not_change_the_catalog(tmp_path: Path) -> None:
     write(tmp_path / "other", LOCK)
     settings = load(write(tmp_path / "here", 'root = "../other"\n' + GUARD), RULES)
     assert settings.catalog_origin.startswith(f"{tmp_path / 'here' / 'pyproject.toml'}: ")
@@ -416,7 +423,7 @@ def test_the_catalog_is_of_the_first_file_when_root_points_elsewhere(tmp_path: P
     assert "lock" not in settings.catalog
 
 
-def test_choices_of_the_command_line_leave_the_catalog(tmp_path: Path) -> None:
+def test_command_line_overrides_keep_the_catalog(tmp_path: Path) -> None:
     settings = load(write(tmp_path, GUARD), RULES)
     changed = with_overrides(settings, profile="strict", extend_exclude=["a"])
     assert (changed.catalog, changed.catalog_origin) == (settings.catalog, settings.catalog_origin)

@@ -1,4 +1,4 @@
-"""The schema of the settings, held against the code that reads them."""
+"""The JSON schema of the settings agrees with the code that reads them."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ else:
 VALIDATOR = Draft7Validator(SCHEMA)
 
 
-def complaint(table: dict[str, Any]) -> str:
-    """What the schema says against a table."""
+def schema_errors(table: dict[str, Any]) -> str:
+    """Why the schema rejects a table; empty if it accepts it."""
     return "; ".join(error.message for error in VALIDATOR.iter_errors(table))
 
 
-class TestTheSchema:
-    def test_it_is_one(self) -> None:
+class TestSchema:
+    def test_schema_is_valid_draft_7(self) -> None:
         Draft7Validator.check_schema(SCHEMA)
 
-    def test_it_has_every_key_and_every_kind(self) -> None:
+    def test_schema_has_every_key_and_every_catalog_kind(self) -> None:
         assert set(SCHEMA["properties"]) == set(KEYS) == set(TABLE_VALUES)
         assert set(SCHEMA["properties"]["catalog"]["properties"]) == set(catalog.KINDS)
 
-    def test_everything_is_described_and_nothing_else_may_stand_there(self) -> None:
+    def test_tables_are_described_and_closed(self) -> None:
         tables = [SCHEMA, *(SCHEMA["definitions"][kind] for kind in catalog.KINDS)]
         for table in tables:
             assert table["additionalProperties"] is False
@@ -55,12 +55,12 @@ class TestTheSchema:
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture],
     )
-    def test_it_says_what_the_code_says(self, tmp_path: Path, table: dict[str, Any]) -> None:
-        said = refusal(tmp_path / "project", table)
-        assert bool(complaint(table)) == bool(said), said or complaint(table)
+    def test_schema_and_code_reject_the_same_tables(self, tmp_path: Path, table: dict[str, Any]) -> None:
+        code_error = refusal(tmp_path / "project", table)
+        assert bool(schema_errors(table)) == bool(code_error), code_error or schema_errors(table)
 
-    def test_both_say_yes_and_no_to_many(self) -> None:
-        """The tables above are neither all right nor all wrong."""
+    def test_generated_tables_are_valid_and_invalid(self) -> None:
+        """Otherwise the comparison above would prove nothing."""
         found: list[dict[str, Any]] = []
 
         @given(table=tables())
@@ -69,15 +69,15 @@ class TestTheSchema:
             found.append(table)
 
         collect()
-        right = sum(not complaint(table) for table in found)
+        right = sum(not schema_errors(table) for table in found)
         assert 40 <= right <= len(found) - 40
 
     @pytest.mark.parametrize("text", catalog.files().values(), ids=catalog.files().keys())
-    def test_our_own_catalog_is_valid(self, text: str) -> None:
-        assert complaint({"catalog": tomllib.loads(text)}) == ""
+    def test_bundled_catalog_is_valid(self, text: str) -> None:
+        assert schema_errors({"catalog": tomllib.loads(text)}) == ""
 
 
-def documented() -> list[str]:
+def documented_examples() -> list[str]:
     pages = (ROOT / "docs" / name for name in ("settings.md", "catalog.md", "helpers.md", "pre-commit.md"))
     found = [
         block
@@ -89,18 +89,18 @@ def documented() -> list[str]:
     return found
 
 
-class TestTheDocumentation:
-    @pytest.mark.parametrize("example", documented())
+class TestDocumentation:
+    @pytest.mark.parametrize("example", documented_examples())
     def test_examples_are_valid(self, example: str, tmp_path: Path) -> None:
         table = tomllib.loads(example)["tool"]["fsrace-lint"]
-        assert complaint(table) == ""
+        assert schema_errors(table) == ""
         assert refusal(tmp_path / "project", table) == ""
 
-    def test_each_key_has_a_section(self) -> None:
+    def test_settings_page_has_a_section_for_each_key(self) -> None:
         text = (ROOT / "docs" / "settings.md").read_text("utf-8")
         assert sorted(re.findall(r"^### `(.+)`$", text, re.MULTILINE)) == sorted(KEYS)
 
-    def test_a_whole_file_is_described_by_it(self) -> None:
+    def test_pyproject_schema_includes_the_settings_schema(self) -> None:
         schema = json.loads((ROOT / "docs" / "pyproject.schema.json").read_text("utf-8"))
         table = schema["properties"]["tool"]["properties"]["fsrace-lint"]
         assert table == {key: SCHEMA[key] for key in ("type", "additionalProperties", "properties")}

@@ -1,4 +1,4 @@
-"""Queries that lead back to themselves: what is found anew, and that the order makes no difference."""
+"""Cyclic queries: what is recomputed, and that the result does not depend on the order."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from support.queries import Cyclic
 from fsrace_lint.engine.cycles import CycleDetector
 
 
-class Questions:
-    """Questions that lead to others; an answer is the letters that it was found with."""
+class LetterQueries:
+    """Queries that depend on others; a result lists the letters that were visited."""
 
     def __init__(self, **leads: str) -> None:
         self.leads = leads
@@ -25,57 +25,57 @@ class Questions:
         return self.memo.get(name, find)
 
 
-def test_an_answer_is_found_once() -> None:
-    asked = Questions(a="bc", b="c")
-    assert [asked.ask("a"), asked.ask("b"), asked.ask("c")] == ["abcc", "bc", "c"]
-    assert asked.found == ["a", "b", "c"]
-    assert asked.cycles.incomplete == 0
+def test_acyclic_result_is_computed_once() -> None:
+    letters = LetterQueries(a="bc", b="c")
+    assert [letters.ask("a"), letters.ask("b"), letters.ask("c")] == ["abcc", "bc", "c"]
+    assert letters.found == ["a", "b", "c"]
+    assert letters.cycles.incomplete == 0
 
 
-def test_an_answer_found_within_a_circle_is_found_anew() -> None:
-    asked = Questions(a="b", b="a")
-    assert asked.ask("a") == "ab"
-    assert asked.cycles.incomplete == 1
-    assert asked.ask("b") == "bab"
-    assert asked.found == ["a", "b", "b"]
-    assert asked.ask("b") == "bab"
-    assert asked.found == ["a", "b", "b"]
+def test_result_inside_a_cycle_is_recomputed() -> None:
+    letters = LetterQueries(a="b", b="a")
+    assert letters.ask("a") == "ab"
+    assert letters.cycles.incomplete == 1
+    assert letters.ask("b") == "bab"
+    assert letters.found == ["a", "b", "b"]
+    assert letters.ask("b") == "bab"
+    assert letters.found == ["a", "b", "b"]
 
 
-def test_an_answer_found_within_a_circle_stands_until_the_circle_is_closed() -> None:
-    asked = Questions(a="bb", b="a")
-    assert asked.ask("a") == "abb"
-    assert asked.found == ["a", "b"]
-    assert asked.ask("b") == "babb"
+def test_provisional_result_is_kept_until_the_cycle_is_closed() -> None:
+    letters = LetterQueries(a="bb", b="a")
+    assert letters.ask("a") == "abb"
+    assert letters.found == ["a", "b"]
+    assert letters.ask("b") == "babb"
 
 
-def test_it_is_found_anew_once_anything_that_it_depends_on_is_answered() -> None:
-    asked = Questions(a="bc", b="cx", c="ba")
-    assert asked.ask("a") == "a" + "bcx" + "cbcx"
-    assert asked.found == ["a", "b", "c", "x", "c"]
+def test_provisional_result_is_recomputed_after_a_dependency_completes() -> None:
+    letters = LetterQueries(a="bc", b="cx", c="ba")
+    assert letters.ask("a") == "a" + "bcx" + "cbcx"
+    assert letters.found == ["a", "b", "c", "x", "c"]
 
 
-def test_what_an_answer_of_the_meantime_depends_on_its_reader_does_too() -> None:
-    asked = Questions(a="bd", b="a", d="b")
-    assert asked.ask("a") == "abdb"
-    assert asked.ask("d") == "d" + "b" + "abdb"
+def test_reader_of_a_provisional_result_inherits_its_dependencies() -> None:
+    letters = LetterQueries(a="bd", b="a", d="b")
+    assert letters.ask("a") == "abdb"
+    assert letters.ask("d") == "d" + "b" + "abdb"
 
 
-def test_what_leads_into_a_circle_and_what_it_leads_to_are_found_once() -> None:
-    asked = Questions(o="a", a="bx", b="a")
-    assert asked.ask("o") == "oabx"
-    assert [asked.ask("a"), asked.ask("x"), asked.ask("o")] == ["abx", "x", "oabx"]
-    assert asked.found == ["o", "a", "b", "x"]
+def test_queries_outside_the_cycle_are_computed_once() -> None:
+    letters = LetterQueries(o="a", a="bx", b="a")
+    assert letters.ask("o") == "oabx"
+    assert [letters.ask("a"), letters.ask("x"), letters.ask("o")] == ["abx", "x", "oabx"]
+    assert letters.found == ["o", "a", "b", "x"]
 
 
-def test_a_question_leads_back_to_the_one_that_is_active() -> None:
-    asked = Questions()
-    assert asked.memo.get("a", lambda: str(asked.memo.is_active("a"))) == "True"
-    assert asked.cycles.incomplete == 1
-    assert not asked.memo.is_active("a")
+def test_active_query_is_detected() -> None:
+    letters = LetterQueries()
+    assert letters.memo.get("a", lambda: str(letters.memo.is_active("a"))) == "True"
+    assert letters.cycles.incomplete == 1
+    assert not letters.memo.is_active("a")
 
 
-def test_memos_that_share_a_circle_know_of_each_other() -> None:
+def test_memos_can_share_a_cycle_detector() -> None:
     cycles = CycleDetector()
     one = Cyclic("?", cycles=cycles)
     two = Cyclic("?", cycles=cycles)
@@ -84,29 +84,29 @@ def test_memos_that_share_a_circle_know_of_each_other() -> None:
     assert one.get("a", lambda: "found anew") == "ab?"
 
 
-def test_a_failure_leaves_nothing_behind() -> None:
-    asked = Questions()
+def test_failed_query_leaves_no_state() -> None:
+    letters = LetterQueries()
 
     def fail() -> str:
         raise ValueError
 
     with pytest.raises(ValueError, match=r"^$"):
-        asked.memo.get("a", fail)
-    assert asked.cycles.depth == 0
-    assert not asked.memo.is_active("a")
-    assert asked.ask("a") == "a"
+        letters.memo.get("a", fail)
+    assert letters.cycles.depth == 0
+    assert not letters.memo.is_active("a")
+    assert letters.ask("a") == "a"
 
 
 LINKS = {"a": ("b",), "b": ("c", "a"), "c": ("b", "goal"), "d": ("a",), "e": ("e",)}
 
 
 def reaches(memo: Cyclic[bool], node: str) -> bool:
-    """Tell whether `goal` can be reached from a node: the same for all in one circle."""
+    """Whether `goal` can be reached from a node; equal for all nodes of a cycle."""
     return memo.get(node, lambda: any(to == "goal" or reaches(memo, to) for to in LINKS[node]))
 
 
 @pytest.mark.parametrize("order", ["abcde", "edcba", "bacde", "cabed", "dbcae"])
-def test_a_circle_has_one_answer_whoever_asks_first(order: str) -> None:
+def test_cycle_has_one_result_in_any_order(order: str) -> None:
     memo = Cyclic(False)
     assert {node: reaches(memo, node) for node in order} == {
         "a": True,
@@ -117,19 +117,19 @@ def test_a_circle_has_one_answer_whoever_asks_first(order: str) -> None:
     }
 
 
-def test_what_is_known_is_not_found_again() -> None:
-    asked: list[str] = []
+def test_known_result_is_not_recomputed() -> None:
+    letters: list[str] = []
 
     def find() -> int:
-        asked.append("once")
+        letters.append("once")
         return 7
 
     memo = Cyclic(0)
     assert [memo.get("key", find), memo.get("key", find)] == [7, 7]
-    assert asked == ["once"]
+    assert letters == ["once"]
 
 
-def test_past_the_depth_the_answer_is_unknown() -> None:
+def test_result_beyond_the_depth_limit_is_unknown() -> None:
     memo = Cyclic(-1, limit=5)
 
     def count(number: int) -> int:
@@ -138,7 +138,7 @@ def test_past_the_depth_the_answer_is_unknown() -> None:
     assert count(0) == -1
 
 
-def test_an_exception_leaves_no_question_open() -> None:
+def test_exception_leaves_no_active_query() -> None:
     memo = Cyclic(0)
 
     def fail() -> int:

@@ -1,4 +1,4 @@
-"""What results rest on: files, their interfaces, and names."""
+"""Dependencies of results: files, their interfaces, and names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fsrace_lint.engine.query import query, recursive_query
 
 
 class Letters:
-    """Queries that lead back to themselves: each is a letter, and looks at the file of its number."""
+    """Cyclic queries: each is a letter and depends on the file with its number."""
 
     def __init__(self, leads: dict[str, str], looks: dict[str, int]) -> None:
         self.leads, self.looks = leads, looks
@@ -24,10 +24,10 @@ class Letters:
         return letter + "".join(map(self.ask, self.leads.get(letter, "")))
 
 
-def inputs_of(asked: str, leads: dict[str, str], looks: dict[str, int]) -> dict[str, set[int]]:
-    """Ask for letters one after the other, and give the files that each known result depends on."""
+def inputs_of(order: str, leads: dict[str, str], looks: dict[str, int]) -> dict[str, set[int]]:
+    """Query letters in order; return the files that each known result depends on."""
     letters = Letters(leads, looks)
-    for letter in asked:
+    for letter in order:
         letters.ask(letter)
     inputs = Letters.ask.table(letters).inputs
     assert not any(each & UNSETTLED for each in inputs.values())
@@ -36,17 +36,17 @@ def inputs_of(asked: str, leads: dict[str, str], looks: dict[str, int]) -> dict[
 
 
 class TestDependencies:
-    def test_those_of_what_it_leads_to(self) -> None:
+    def test_dependencies_are_transitive(self) -> None:
         assert inputs_of("a", {"a": "bc", "b": "c"}, {"a": 1, "b": 2, "c": 3}) == {
             "a": {1, 2, 3},
             "b": {2, 3},
             "c": {3},
         }
 
-    def test_those_of_what_is_known(self) -> None:
+    def test_dependencies_of_cached_results_are_included(self) -> None:
         assert inputs_of("cba", {"a": "b", "b": "c"}, {"a": 1, "b": 2, "c": 3})["a"] == {1, 2, 3}
 
-    def test_those_of_a_cycle(self) -> None:
+    def test_dependencies_of_a_cycle(self) -> None:
         leads = {"a": "b", "b": "ac"}
         assert inputs_of("ab", leads, {"a": 1, "b": 2, "c": 3}) == {
             "a": {1, 2, 3},
@@ -54,13 +54,13 @@ class TestDependencies:
             "c": {3},
         }
 
-    def test_those_of_a_result_that_is_not_final(self) -> None:
-        """It is kept when it was computed four times, and rests on what was then being computed."""
+    def test_dependencies_of_a_provisional_result(self) -> None:
+        """After four computations it is kept, and depends on everything that was being computed."""
         leads = {"s": "rtuv", "r": "s", "t": "s", "u": "s", "v": "sx"}
         numbers = {"s": 1, "r": 2, "t": 3, "u": 4, "v": 5, "x": 6}
         assert inputs_of("rtuv", leads, numbers)["s"] == {1, 2, 3, 4, 5, 6}
 
-    def test_what_is_forgotten_while_it_is_not_settled(self) -> None:
+    def test_result_dropped_while_unsettled(self) -> None:
         dependencies = Dependencies()
         inputs: dict[str, int] = {}
 
@@ -72,8 +72,7 @@ class TestDependencies:
         assert dependencies.record(inputs, "a", forgets, lambda: True) == "a"
         assert inputs == {"a": 0}
 
-    def test_a_result_that_was_found_while_nobody_noted_its_inputs(self) -> None:
-        """It is found again for whom asks for them."""
+    def test_result_computed_without_inputs_is_recomputed(self) -> None:
 
         class Steps:
             def __init__(self) -> None:
@@ -96,22 +95,22 @@ class TestDependencies:
         inputs = Steps.first.table(steps).inputs[1, 0]
         assert inputs & steps.dependencies.bits_of_file("3.py", interface=False)
 
-    def test_the_interface_alone(self) -> None:
+    def test_interface_dependency_does_not_include_the_body(self) -> None:
         dependencies = Dependencies()
         dependencies.interface_of(lambda: dependencies.file("a.py"))
         assert dependencies.inputs & dependencies.bits_of_file("a.py", interface=True)
         assert not dependencies.inputs & dependencies.bits_of_file("a.py", interface=False)
 
-    def test_a_file_that_nobody_looked_at(self) -> None:
+    def test_unread_file_has_no_bits(self) -> None:
         assert Dependencies().bits_of_file("a.py", interface=True) == 0
 
-    def test_names_by_what_they_are_searched_for_as(self) -> None:
+    def test_name_dependency_includes_its_kind(self) -> None:
         dependencies = Dependencies()
         dependencies.name("classes", "Base")
         assert dependencies.inputs & bit_of_name("classes", "Base")
         assert not dependencies.inputs & bit_of_name("bases", "Base")
 
-    def test_what_fails_leaves_nothing_behind(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_failed_query_leaves_no_result(self, monkeypatch: pytest.MonkeyPatch) -> None:
         letters = Letters({"a": "b"}, {"a": 1, "b": 2})
         fails = [True]
 

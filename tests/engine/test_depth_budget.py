@@ -1,4 +1,4 @@
-"""Queries that lead only so many steps deep: the same result, whatever was asked first."""
+"""Queries with a depth limit: the result does not depend on the order of queries."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ CALLS = {"a": "bc", "b": "d", "c": "ad", "d": "ef", "e": "gh", "f": "", "g": "h"
 
 
 def called(node: str, levels: int) -> str:
-    """Spell what a function calls so many levels deep, and itself."""
+    """A function and its callees, down to `levels` levels."""
     return "" if levels < 0 else node + "".join(called(to, levels - 1) for to in CALLS[node])
 
 
-@pytest.mark.parametrize("asked", ["abcdefghi", "ihgfedcba", "deabchgfi", "aabbaad"])
-def test_what_is_followed_so_deep_does_not_depend_on_what_was_asked_first(asked: str) -> None:
+@pytest.mark.parametrize("order", ["abcdefghi", "ihgfedcba", "deabchgfi", "aabbaad"])
+def test_depth_limited_result_does_not_depend_on_the_order(order: str) -> None:
     followed = Budgeted(DepthBudget(3, CycleDetector()), "")
 
     def spelled(node: str, depth: int = 0) -> str:
         below = CALLS[node]
         return followed.get(node, depth, lambda: node + "".join(spelled(to, depth + 1) for to in below))
 
-    for node in asked:
+    for node in order:
         for depth in (0, 3, 1, 4, 2):
             assert spelled(node, depth) == called(node, 3 - depth)
 
 
-def test_what_ends_above_the_deepest_level_is_found_once() -> None:
+def test_result_within_the_limit_is_computed_once() -> None:
     followed = Budgeted(DepthBudget(3, CycleDetector()), "")
     found: list[str] = []
 

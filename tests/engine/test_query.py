@@ -1,4 +1,4 @@
-"""The steps from a question to its answer: what is remembered of them, and for whom."""
+"""Query memoization: which results are reused, and at which depth."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEEPEST = 16
 
 
 class Chain:
-    """Questions that lead to the next one, each in one step; the answer is how far they led."""
+    """Queries that each depend on the next; a result shows how far the chain was followed."""
 
     def __init__(self, deepest: int) -> None:
         self.budget = DepthBudget(deepest, CycleDetector())
@@ -32,7 +32,7 @@ class Chain:
         return f"{question}" if question == 5 else f"{question}{self.ask(question + 1, depth + 1)}"
 
 
-def test_an_answer_is_remembered_for_who_has_as_many_steps_left() -> None:
+def test_complete_result_is_reused_if_enough_depth_is_left() -> None:
     chain = Chain(deepest=5)
     assert chain.ask(3) == "345"
     assert chain.looked == [(3, 0), (4, 1), (5, 2)]
@@ -41,7 +41,7 @@ def test_an_answer_is_remembered_for_who_has_as_many_steps_left() -> None:
     assert chain.looked == [(3, 0), (4, 1), (5, 2), (2, 0)]
 
 
-def test_what_was_cut_off_is_remembered_for_who_asks_at_that_step() -> None:
+def test_truncated_result_is_reused_at_the_same_depth() -> None:
     chain = Chain(deepest=3)
     assert chain.ask(0) == "0123?"
     assert chain.looked == [(0, 0), (1, 1), (2, 2), (3, 3)]
@@ -54,14 +54,14 @@ def test_what_was_cut_off_is_remembered_for_who_asks_at_that_step() -> None:
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1)])
-def test_an_answer_does_not_depend_on_what_was_asked_before(order: tuple[int, ...]) -> None:
+def test_result_does_not_depend_on_earlier_queries(order: tuple[int, ...]) -> None:
     chain = Chain(deepest=4)
     for question in order:
         for depth in (3, 0, 2):
             assert chain.ask(question, depth) == Chain(deepest=4).ask(question, depth)
 
 
-def test_what_is_not_final_is_not_remembered() -> None:
+def test_provisional_result_is_not_cached() -> None:
     cycles = CycleDetector()
     settled = Budgeted(DepthBudget(DEEPEST, cycles), "")
 
@@ -75,7 +75,7 @@ def test_what_is_not_final_is_not_remembered() -> None:
 
 
 @pytest.mark.parametrize("which", [0, 1])
-def test_what_is_not_final_in_one_of_two_circles_is_not_remembered(which: int) -> None:
+def test_provisional_result_in_one_of_two_detectors_is_not_cached(which: int) -> None:
     circles = CycleDetector(), CycleDetector()
     settled = Budgeted(DepthBudget(DEEPEST, CombinedCycles(*circles)), "")
 
@@ -89,13 +89,13 @@ def test_what_is_not_final_in_one_of_two_circles_is_not_remembered(which: int) -
 
 
 @pytest.mark.parametrize("usual", ["found", "something else"])
-def test_the_usual_answer_is_remembered_with_its_steps_as_any_other(usual: str) -> None:
+def test_usual_result_is_cached_with_its_depth(usual: str) -> None:
     budget, answer = DepthBudget(4, CycleDetector()), "found"
     settled = Budgeted(budget, usual)
-    asked: list[int] = []
+    computed: list[int] = []
 
     def ask(depth: int) -> str:
-        asked.append(depth)
+        computed.append(depth)
         assert budget.exhausted(depth + 2) is (depth > 2)
         return answer
 
@@ -103,10 +103,10 @@ def test_the_usual_answer_is_remembered_with_its_steps_as_any_other(usual: str) 
         budget.used = 0
         assert settled.get("a", depth, functools.partial(ask, depth)) == answer
         assert budget.used == reached
-    assert asked == [1, 3]
+    assert computed == [1, 3]
 
 
-def test_what_fails_is_not_remembered() -> None:
+def test_failed_query_is_not_cached() -> None:
     budget = DepthBudget(DEEPEST, CycleDetector())
     settled = Budgeted(budget, "")
     with pytest.raises(RecursionError):
@@ -115,7 +115,7 @@ def test_what_fails_is_not_remembered() -> None:
     assert settled.get("a", 0, lambda: "found") == "found"
 
 
-def test_what_else_is_found_on_the_way_takes_no_steps() -> None:
+def test_fresh_budget_uses_no_depth_of_the_outer_query() -> None:
     budget = DepthBudget(2, CycleDetector())
     settled = Budgeted(budget, "")
 
@@ -128,7 +128,7 @@ def test_what_else_is_found_on_the_way_takes_no_steps() -> None:
 
 
 class Ways:
-    """Twelve questions, each of which leads to all others; only one has an answer by itself."""
+    """Twelve queries that all depend on each other; at most one has a result of its own."""
 
     def __init__(self, answered: int | None = None) -> None:
         self.budget = DepthBudget(DEEPEST, CycleDetector())
@@ -149,28 +149,28 @@ class Ways:
         return next((answer for answer in answers if answer is not None), None)
 
 
-def test_what_leads_in_circles_by_many_ways_is_looked_at_a_few_times() -> None:
+def test_fully_connected_queries_are_visited_a_few_times() -> None:
     ways = Ways()
     assert ways.ask(0) is None
     assert len(ways.looked) <= 12 * 17
     assert Ways(answered=11).ask(0) == "found"
 
 
-def test_what_was_met_in_a_circle_does_not_outlast_the_question() -> None:
+def test_visits_inside_a_cycle_are_forgotten_after_the_query() -> None:
     ways = Ways()
     assert ways.ask(0) is None
     ways.answered = 11
     assert ways.ask(0) == "found"
 
 
-def test_what_was_met_in_no_circle_is_remembered() -> None:
+def test_acyclic_result_is_cached() -> None:
     ways = Ways(answered=0)
     assert ways.ask(0, 3) == "found"
     assert ways.ask(0, 9) == "found"
     assert ways.looked == [0]
 
 
-def test_a_question_of_its_own_sees_nothing_of_what_is_under_way() -> None:
+def test_fresh_budget_ignores_active_visits() -> None:
     ways = Ways(answered=0)
     inner = ways.met.get(
         1, 0, lambda: ways.budget.with_fresh_budget(lambda: ways.met.get(1, 0, lambda: ways.ask(0)))
@@ -179,7 +179,7 @@ def test_a_question_of_its_own_sees_nothing_of_what_is_under_way() -> None:
     assert Ways().met.get(1, 0, lambda: ways.met.get(2, 0, lambda: None)) is None
 
 
-def test_what_fails_is_not_met() -> None:
+def test_failed_query_is_not_marked_as_visited() -> None:
     ways = Ways(answered=0)
     for _ in range(2):
         with pytest.raises(RecursionError):
@@ -191,15 +191,15 @@ def _failing() -> str:
     raise RecursionError
 
 
-class Told:
-    """What is found of one number is found of the next one too."""
+class JointQueries:
+    """A joint query that computes the results of two numbers at once."""
 
     def __init__(self) -> None:
-        self.asked: list[int] = []
+        self.computed: list[int] = []
 
     @joint_query
     def both(self, number: int) -> dict[int, str]:
-        self.asked.append(number)
+        self.computed.append(number)
         return {number: f"{number}", number + 1: f"{number + 1}"}
 
     @lazy
@@ -211,22 +211,22 @@ class Told:
         return self.both(number)[-1]
 
 
-def test_a_joint_query_keeps_all_that_it_finds() -> None:
-    told = Told()
-    assert told.both.known(2) is None
-    assert told.first == "1"
-    assert told.both.known(2) == "2"
-    assert [told.both(2), told.both(3), told.both(1), told.last(13)] == ["2", "3", "1", "3"]
-    assert told.asked == [1, 3, 13]
+def test_joint_query_caches_all_its_results() -> None:
+    joint = JointQueries()
+    assert joint.both.known(2) is None
+    assert joint.first == "1"
+    assert joint.both.known(2) == "2"
+    assert [joint.both(2), joint.both(3), joint.both(1), joint.last(13)] == ["2", "3", "1", "3"]
+    assert joint.computed == [1, 3, 13]
 
 
-def test_queries_of_a_class_are_no_results() -> None:
-    assert isinstance(Told.both, lazy)
-    assert isinstance(Told.first, lazy)
-    assert isinstance(Told.last, Query)
+def test_class_attributes_are_query_objects() -> None:
+    assert isinstance(JointQueries.both, lazy)
+    assert isinstance(JointQueries.first, lazy)
+    assert isinstance(JointQueries.last, Query)
 
 
-def test_the_key_of_a_query_is_positional() -> None:
+def test_query_key_must_be_positional() -> None:
     def by_name(_self: object, *, number: int) -> int:
         return number
 

@@ -1,4 +1,4 @@
-"""Every call stops, and gives what it gives without the explorer."""
+"""Under the explorer, every call is intercepted and returns the same result as without it."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def kinds(root: Path) -> object:
     (root / "f").write_text("text")
     os.symlink("f", root / "s")
     os.symlink("nowhere", root / "dangling")
-    asked = [root / name for name in ("d", "f", "s", "dangling", "none")]
+    checked = [root / name for name in ("d", "f", "s", "dangling", "none")]
     tests = (os.path.exists, os.path.lexists, os.path.isfile, os.path.isdir, os.path.islink)
-    return [[test(path) for test in tests] for path in asked], stat.S_IMODE((root / "d").stat().st_mode)
+    return [[test(path) for test in tests] for path in checked], stat.S_IMODE((root / "d").stat().st_mode)
 
 
 def attributes(root: Path) -> object:
@@ -92,32 +92,32 @@ def file_objects(root: Path) -> object:
     with open(root / "f", "ab", buffering=0) as raw:
         raw.write(b"five")
     with pytest.raises(FileExistsError):
-        open(root / "f", "x")  # noqa: SIM115  # it does not come so far
+        open(root / "f", "x")  # noqa: SIM115  # the call raises
     with pytest.raises(IsADirectoryError):
-        open(root)  # noqa: SIM115  # it does not come so far
+        open(root)  # noqa: SIM115  # the call raises
     with pytest.raises(ValueError, match="mode"):
-        open(root / "f", "rw")  # noqa: PLW1501, SIM115  # it does not come so far
+        open(root / "f", "rw")  # noqa: PLW1501, SIM115  # the call raises
     with open(root / "f") as stream, open(root / "f", "rb", buffering=0) as raw:
         return first, stream.mode, Path(stream.name).name, list(stream), raw.read(3), raw.readall()
 
 
 def opener(root: Path) -> object:
-    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
-    with open("f", "w", opener=lambda name, flags: os.open(name, flags, dir_fd=folder)) as stream:
+    directory = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    with open("f", "w", opener=lambda name, flags: os.open(name, flags, dir_fd=directory)) as stream:
         stream.write("x")
-    names = os.listdir(folder)
-    os.mkdir("d", dir_fd=folder)
-    os.rename("f", "d/f", src_dir_fd=folder, dst_dir_fd=folder)
-    with os.fdopen(os.open("d/f", os.O_RDONLY, dir_fd=folder)) as stream:
+    names = os.listdir(directory)
+    os.mkdir("d", dir_fd=directory)
+    os.rename("f", "d/f", src_dir_fd=directory, dst_dir_fd=directory)
+    with os.fdopen(os.open("d/f", os.O_RDONLY, dir_fd=directory)) as stream:
         text = stream.read()
-    os.unlink("d/f", dir_fd=folder)
-    os.rmdir("d", dir_fd=folder)
-    os.close(folder)
+    os.unlink("d/f", dir_fd=directory)
+    os.rmdir("d", dir_fd=directory)
+    os.close(directory)
     return names, text, os.listdir(root)
 
 
-def makes_nameless() -> bool:
-    """Tell whether this system and the filesystem of the tests know files without a name."""
+def supports_unnamed_files() -> bool:
+    """Whether the system and the temporary filesystem support `O_TMPFILE`."""
     try:
         os.close(os.open(tempfile.gettempdir(), getattr(os, "O_TMPFILE", 0) | os.O_RDWR))
     except OSError:
@@ -186,9 +186,9 @@ def temporary(root: Path) -> object:
     with tempfile.NamedTemporaryFile("w", dir=root, delete=False) as stream:
         stream.write("x")
     os.replace(stream.name, root / "f")
-    with tempfile.TemporaryDirectory(dir=root) as folder:
-        Path(folder, "x").touch()
-        inside = os.listdir(folder)
+    with tempfile.TemporaryDirectory(dir=root) as directory:
+        Path(directory, "x").touch()
+        inside = os.listdir(directory)
     handle, name = tempfile.mkstemp(dir=root)
     os.close(handle)
     os.unlink(name)
@@ -211,7 +211,7 @@ def entries(root: Path) -> object:
 
 
 def locks(root: Path) -> object:
-    said: list[object] = []
+    results: list[object] = []
     with open(root / "l", "w") as one, open(root / "l") as two:
         fcntl.flock(one, fcntl.LOCK_EX)
         with pytest.raises(BlockingIOError):
@@ -221,17 +221,17 @@ def locks(root: Path) -> object:
         fcntl.lockf(one, fcntl.LOCK_EX)
         fcntl.lockf(one, fcntl.LOCK_UN)
         fcntl.fcntl(one, fcntl.F_SETLK, struct.pack("hhqqi", fcntl.F_WRLCK, 0, 0, 0, 0))
-        said.append(fcntl.fcntl(one, fcntl.F_GETFD) & fcntl.FD_CLOEXEC)
+        results.append(fcntl.fcntl(one, fcntl.F_GETFD) & fcntl.FD_CLOEXEC)
     for kind in (FileLock, SoftFileLock):
         path = str(root / kind.__name__)
         with kind(path, timeout=5) as lock, pytest.raises(Timeout):
             kind(path, timeout=0).acquire(blocking=False)
-        said.append(lock.is_locked)
-    return said
+        results.append(lock.is_locked)
+    return results
 
 
 def errors(root: Path) -> object:
-    said = []
+    results = []
     for call in (
         lambda: os.mkdir(root / "no" / "d"),
         lambda: os.rmdir(root / "no"),
@@ -240,7 +240,7 @@ def errors(root: Path) -> object:
         lambda: os.stat(root / "no"),
         lambda: os.listdir(root / "no"),
         lambda: os.open(root / "no", os.O_RDONLY),
-        lambda: open(root / "no"),  # noqa: SIM115  # it does not come so far
+        lambda: open(root / "no"),  # noqa: SIM115  # the call raises
         lambda: os.readlink(root / "no" / "s"),
         lambda: os.link(root / "no", root / "x"),
         lambda: os.truncate(root / "no", 0),
@@ -249,10 +249,10 @@ def errors(root: Path) -> object:
         try:
             call()
         except OSError as error:
-            said.append(
+            results.append(
                 (type(error).__name__, errno.errorcode[error.errno or 0], Path(str(error.filename)).name)
             )
-    return said
+    return results
 
 
 def paths(root: Path) -> object:
@@ -286,13 +286,13 @@ def copied(root: Path) -> object:
 
 PROGRAMS = (
     kinds, attributes, descriptors, file_objects, opener, relative, trees, archives, temporary, entries,
-    locks, errors, paths, copied, *([nameless] if makes_nameless() else []),
+    locks, errors, paths, copied, *([nameless] if supports_unnamed_files() else []),
 )  # fmt: skip
 named = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 
 
 @named
-def test_a_call_gives_what_it_gives_without_the_explorer(program: Program, tmp_path: Path) -> None:
+def test_call_returns_same_result_as_without_explorer(program: Program, tmp_path: Path) -> None:
     plain = repr(program(tmp_path))
 
     def compared(root: Path, rank: int) -> None:
@@ -304,45 +304,45 @@ def test_a_call_gives_what_it_gives_without_the_explorer(program: Program, tmp_p
 
 
 class Scheduler(threading.Thread):
-    """Lets every call through, in the process of the test itself, and remembers it."""
+    """Records every call and lets it run, in the test's own process."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
-        self.heard: list[messages.FromProcess] = []
-        self.hear, self.say = os.pipe(), os.pipe()
+        self.received: list[messages.FromProcess] = []
+        self.incoming, self.outgoing = os.pipe(), os.pipe()
 
     def run(self) -> None:
         with contextlib.suppress(messages.Closed):
             while True:
-                self.heard.append(messages.receive(self.hear[0]))
-                messages.send(self.say[1], Go())
+                self.received.append(messages.receive(self.incoming[0]))
+                messages.send(self.outgoing[1], Go())
 
 
 @contextlib.contextmanager
-def stopping(top: Path, function: Callable[..., object]) -> Iterator[Scheduler]:
-    """Let the calls of this process below a folder stop at a scheduler."""
+def intercepting(top: Path, function: Callable[..., object]) -> Iterator[Scheduler]:
+    """Intercept this process's calls under `top` and send them to a scheduler."""
     (top / "root").mkdir()
     scheduler = Scheduler()
     scheduler.start()
     with installed(time.time(), str(top), function) as gate:
-        gate.begin(scheduler.say[0], scheduler.hear[1], 0)
+        gate.begin(scheduler.outgoing[0], scheduler.incoming[1], 0)
         try:
             yield scheduler
         finally:
             gate.finish()
-    os.close(scheduler.hear[1])
+    os.close(scheduler.incoming[1])
     scheduler.join(10)
 
 
 @named
-def test_a_call_stops_and_tells_what_it_touched(program: Program, tmp_path: Path) -> None:
+def test_call_is_intercepted_and_reports_its_footprint(program: Program, tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     (tmp_path / "stopped").mkdir()
     plain = repr(program(tmp_path / "plain"))
-    with stopping(tmp_path / "stopped", program) as scheduler:
+    with intercepting(tmp_path / "stopped", program) as scheduler:
         again = repr(program(tmp_path / "stopped" / "root"))
     assert again == plain
-    requests = [each for each in scheduler.heard if isinstance(each, messages.CallRequest)]
+    requests = [each for each in scheduler.received if isinstance(each, messages.CallRequest)]
     outcomes = [each.outcome for each in requests if each.outcome]
     assert len(outcomes) == len(requests) - 1
     changing = [
@@ -354,7 +354,7 @@ def test_a_call_stops_and_tells_what_it_touched(program: Program, tmp_path: Path
 
 
 def steps(program: Callable[[Path], object]) -> list[str]:
-    """Give the calls of a program, by letting it fail in the end."""
+    """Return the calls of a program, read from the trace of a forced failure."""
 
     def ending(root: Path, rank: int) -> None:
         program(root)
@@ -388,13 +388,13 @@ def written(root: Path) -> None:
         (lambda root: os.stat("/"), []),
     ],
 )
-def test_what_a_call_is_called(program: Callable[[Path], object], expected: list[str]) -> None:
+def test_trace_labels_each_call(program: Callable[[Path], object], expected: list[str]) -> None:
     assert steps(program) == expected
 
 
-@pytest.mark.skipif(not makes_nameless(), reason="no files without a name here")
-def test_a_file_without_a_name_is_the_same_in_every_run() -> None:
-    """FileLock asks by one whether the filesystem has flock, since filelock 4.3."""
+@pytest.mark.skipif(not supports_unnamed_files(), reason="`O_TMPFILE` is not supported here")
+def test_unnamed_file_is_the_same_in_every_run() -> None:
+    """Since filelock 4.3, `FileLock` uses such a file to check whether the filesystem supports flock."""
     assert steps(nameless)[:3] == [
         "open[O_TMPFILE] . -> created",
         "write a file without a name -> 3 bytes",
@@ -417,12 +417,12 @@ def stored(root: Path, rank: int) -> None:
         connection.execute("create table if not exists ranks (rank)")
 
 
-def test_a_database_is_one_step_with_a_note() -> None:
+def test_sqlite_connection_is_one_step_with_a_note() -> None:
     result = explore(stored, max_schedules=20)
     assert any(note.startswith("sqlite3.connect ") for note in result.notes)
 
 
-def test_a_save_to_a_path_is_one_step_and_one_to_a_file_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_save_to_path_is_one_step_and_to_file_object_is_traced(monkeypatch: pytest.MonkeyPatch) -> None:
     def save(value: object, f: Any) -> None:
         with contextlib.nullcontext(f) if hasattr(f, "write") else open(f, "w") as stream:
             stream.write(str(value))
@@ -441,7 +441,7 @@ def test_a_save_to_a_path_is_one_step_and_one_to_a_file_is_seen(monkeypatch: pyt
     assert names == ["torch.save", "torch.save", "open[w]", "write", "close"]
 
 
-def test_numpy_does_not_write_past_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numpy_does_not_bypass_interception(monkeypatch: pytest.MonkeyPatch) -> None:
     numpy = types.ModuleType("numpy.lib.format")
     numpy.isfileobj = lambda file: True  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "numpy.lib.format", numpy)
@@ -449,7 +449,7 @@ def test_numpy_does_not_write_past_the_gate(monkeypatch: pytest.MonkeyPatch) -> 
     assert numpy.isfileobj(None)
 
 
-def test_nothing_is_left_replaced_after_an_exploration() -> None:
+def test_exploration_restores_patched_functions() -> None:
     before = {name: getattr(os, name) for name in dir(os)} | {"open": open, "sleep": time.sleep}
     supported = set(os.supports_dir_fd)
     explore(lambda root, rank: (root / "d").mkdir(exist_ok=True))
@@ -458,7 +458,7 @@ def test_nothing_is_left_replaced_after_an_exploration() -> None:
     assert set(os.supports_dir_fd) == supported
 
 
-def test_calls_that_a_function_has_captured_stop_too() -> None:
+def test_captured_function_references_are_intercepted() -> None:
     make: Any = os.mkdir
 
     def captured(root: Path, rank: int, look: Any = os.path.exists) -> None:

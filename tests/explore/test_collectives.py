@@ -1,4 +1,4 @@
-"""Barriers and collectives under the explorer: who waits for whom, what all get, and who waits for ever."""
+"""Barriers and collectives under the explorer: ordering, exchanged values, and deadlocks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def dist() -> Any:
-    """Give `torch.distributed`, as the code of a process finds it."""
+    """Return `torch.distributed` as the code under test imports it."""
     import torch.distributed  # type: ignore[import-not-found,unused-ignore]
 
     return torch.distributed
@@ -44,23 +44,23 @@ def gathered(root: Path, rank: int) -> list[object]:
     return everybody
 
 
-def test_a_barrier_orders_what_stands_on_both_sides() -> None:
+def test_barrier_orders_calls_before_and_after_it() -> None:
     result = explore(made_then_read, processes=3, distributed=True, agree=True)
     result.assert_ok()
     assert result.exhaustive
 
 
-def test_what_was_brought_comes_to_all() -> None:
+def test_collectives_deliver_values_to_every_rank() -> None:
     explore(gathered, processes=3, distributed=True, agree=True).assert_ok()
 
 
-def test_the_rank_is_told_as_launchers_tell_it() -> None:
-    def told(root: Path, rank: int) -> None:
+def test_rank_is_set_in_launcher_variables() -> None:
+    def check_rank(root: Path, rank: int) -> None:
         names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
         assert [os.environ[name] for name in names] == [str(rank), str(rank), "2", "2"]
         assert (dist().get_rank(), dist().is_initialized(), dist().is_available()) == (rank, True, True)
 
-    explore(told, distributed=True).assert_ok()
+    explore(check_rank, distributed=True).assert_ok()
 
 
 def by_rank(root: Path, rank: int) -> None:
@@ -85,7 +85,7 @@ def unlike(root: Path, rank: int) -> None:
     ("function", "waiting"),
     [(by_rank, ["barrier"]), (by_file, ["barrier"]), (unlike, ["barrier", "all_gather_object"])],
 )
-def test_a_collective_that_some_miss_is_a_deadlock_with_the_stacks(
+def test_divergent_collective_is_a_deadlock_with_stacks(
     function: Callable[[Path, int], None], waiting: list[str]
 ) -> None:
     failure = explore(function, distributed=True).failure
@@ -96,17 +96,17 @@ def test_a_collective_that_some_miss_is_a_deadlock_with_the_stacks(
     assert failure.details.count(f"in {function.__name__}\n") == len(waiting)
 
 
-def test_a_group_is_refused() -> None:
+def test_process_group_argument_is_rejected() -> None:
     failure = explore(lambda root, rank: dist().barrier(group=[0]), distributed=True).failure
     assert failure is not None
     assert failure.text.startswith("NotImplementedError")
 
 
-def test_a_process_that_was_killed_is_not_waited_for() -> None:
+def test_barrier_does_not_wait_for_killed_process() -> None:
     explore(made_then_read, distributed=True, crash="kill").assert_ok()
 
 
-def test_clocks_meet_at_a_barrier() -> None:
+def test_barrier_synchronizes_clocks() -> None:
     def slow(root: Path, rank: int) -> None:
         if rank == 0:
             time.sleep(100)
@@ -117,7 +117,7 @@ def test_clocks_meet_at_a_barrier() -> None:
     explore(slow, distributed=True).assert_ok()
 
 
-def test_without_a_stand_in_there_is_no_framework() -> None:
+def test_barrier_fails_without_distributed_option() -> None:
     from fsrace_lint import safe
 
     failure = explore(lambda root, rank: safe.barrier()).failure
@@ -125,7 +125,7 @@ def test_without_a_stand_in_there_is_no_framework() -> None:
     assert failure.text.startswith("RuntimeError")
 
 
-def test_the_explorer_can_be_imported_where_it_refuses_to_run() -> None:
+def test_explorer_is_importable_on_unsupported_platforms() -> None:
     code = """
 import ctypes, gc, hashlib, itertools, math, msgspec, random, select, shutil, sys, tempfile, traceback
 for name in ("posix", "fcntl"):
@@ -138,4 +138,6 @@ except ExploreError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout == "races are explored on Linux and macOS, not on win32: it takes fork\n", done.stderr
+    assert done.stdout == "`prove` needs `os.fork()`, so it runs on Linux and macOS, not on win32\n", (
+        done.stderr
+    )

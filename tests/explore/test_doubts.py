@@ -1,4 +1,4 @@
-"""Scenarios that were once answered wrongly."""
+"""Regression tests: scenarios that the explorer once got wrong."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 
 def outcomes(*programs: Callable[[Path], object], **options: Any) -> set[tuple[str, ...]]:
-    """Give what processes can end with, by refusing one outcome after the other."""
+    """Return every combination of results, found by rejecting one at a time."""
     found: set[tuple[str, ...]] = set()
 
     def function(root: Path, rank: int) -> None:
         try:
-            said = str(programs[rank](root))
+            result = str(programs[rank](root))
         except OSError as error:
-            said = type(error).__name__
-        (root.parent / "home" / str(rank)).write_text(said)
+            result = type(error).__name__
+        (root.parent / "home" / str(rank)).write_text(result)
 
     def check(root: Path) -> None:
         got = tuple((root.parent / "home" / str(rank)).read_text() for rank in range(len(programs)))
@@ -47,26 +47,26 @@ def outcomes(*programs: Callable[[Path], object], **options: Any) -> set[tuple[s
         found.add(tuple(failure.text.partition(": ")[2].split("|")))
 
 
-def test_code_before_the_first_call_finds_the_tree_of_its_run() -> None:
-    def there(root: Path, rank: int) -> None:
+def test_code_before_first_call_sees_tree_of_its_run() -> None:
+    def enter(root: Path, rank: int) -> None:
         os.chdir(root / "d")
         Path(f"x{rank}").touch()
 
-    explore(there, setup=lambda root: (root / "d").mkdir(), crash="kill").assert_ok()
+    explore(enter, setup=lambda root: (root / "d").mkdir(), crash="kill").assert_ok()
 
 
-def test_both_may_remove_the_root() -> None:
-    def again(root: Path, rank: int) -> None:
+def test_both_processes_may_remove_the_root() -> None:
+    def recreate(root: Path, rank: int) -> None:
         with contextlib.suppress(OSError):
             os.rmdir(root)
         with contextlib.suppress(FileExistsError):
             os.mkdir(root)
 
-    explore(again).assert_ok()
+    explore(recreate).assert_ok()
 
 
 @pytest.mark.parametrize("rounds", [range(30), [None] * 10, itertools.repeat(None, 10)], ids=type)
-def test_a_loop_of_so_many_rounds_ends(rounds: Any) -> None:
+def test_bounded_loop_terminates(rounds: Any) -> None:
     def wait(root: Path, rank: int) -> str:
         for _ in rounds:
             if os.path.exists(root / "never"):
@@ -81,7 +81,7 @@ def big(root: Path) -> None:
     (root / "b").write_bytes(b"x" * 1_000_000)
 
 
-def test_a_file_that_is_read_in_pieces_is_no_circle() -> None:
+def test_chunked_read_is_not_a_poll() -> None:
     def digest(root: Path, rank: int) -> str:
         found = hashlib.sha256()
         with open(root / "b", "rb") as stream:
@@ -92,7 +92,7 @@ def test_a_file_that_is_read_in_pieces_is_no_circle() -> None:
     explore(digest, setup=big, agree=True).assert_ok()
 
 
-def test_a_heartbeat_is_as_young_as_the_clock_says() -> None:
+def test_touch_sets_mtime_from_virtual_clock() -> None:
     def beat(root: Path, rank: int) -> None:
         for touch in (Path.touch, os.utime):
             (root / "beat").touch()
@@ -103,7 +103,7 @@ def test_a_heartbeat_is_as_young_as_the_clock_says() -> None:
     explore(beat, processes=1).assert_ok()
 
 
-def test_what_setup_has_made_is_as_old_in_every_run() -> None:
+def test_setup_file_has_same_age_in_every_run() -> None:
     def aged(root: Path, rank: int) -> None:
         assert time.time() - (root / "b").stat().st_mtime == 1 + rank
 
@@ -113,7 +113,7 @@ def test_what_setup_has_made_is_as_old_in_every_run() -> None:
 @pytest.mark.parametrize(
     "removal", [lambda root: os.unlink(root / "f"), lambda root: os.replace(root / "g", root / "f")]
 )
-def test_a_locked_file_that_was_removed_meanwhile(removal: Callable[[Path], None]) -> None:
+def test_open_file_can_lose_its_last_link(removal: Callable[[Path], None]) -> None:
     def setup(root: Path) -> None:
         (root / "f").touch()
         (root / "g").touch()
@@ -142,12 +142,12 @@ def shared(root: Path) -> bool:
         return os.path.exists(root / "n")
 
 
-def test_a_lock_that_is_promoted_is_given_up_first() -> None:
+def test_lock_promotion_releases_shared_lock_first() -> None:
     assert outcomes(promoted, shared, setup=locks) == {("promoted", "True"), ("promoted", "False")}
     explore(lambda root, rank: promoted(root), setup=locks).assert_ok()
 
 
-def test_a_lock_that_cannot_be_promoted_is_lost() -> None:
+def test_failed_lock_promotion_drops_the_lock() -> None:
     def either(root: Path) -> str:
         return promoted(root, fcntl.LOCK_NB)
 
@@ -160,7 +160,7 @@ def test_random_numbers_differ_between_processes() -> None:
     explore(lambda root, rank: os.mkdir(root / f"t{random.randint(0, 10**12)}")).assert_ok()
 
 
-def test_what_three_leave_when_all_are_killed_is_not_said_to_be_all() -> None:
+def test_three_process_crash_search_is_not_exhaustive() -> None:
     def publish(root: Path, rank: int) -> None:
         (root / f"t{rank}").touch()
         os.replace(root / f"t{rank}", root / f"d{rank}")
@@ -170,7 +170,7 @@ def test_what_three_leave_when_all_are_killed_is_not_said_to_be_all() -> None:
 
 
 @pytest.mark.parametrize("filesystem", ["posix", "nfs"])
-def test_a_name_that_is_no_text(filesystem: str) -> None:
+def test_undecodable_file_name(filesystem: str) -> None:
     def make(root: Path, rank: int) -> None:
         with contextlib.suppress(FileExistsError):
             os.mkdir(os.fsencode(root) + b"/\xff")
@@ -179,7 +179,7 @@ def test_a_name_that_is_no_text(filesystem: str) -> None:
     explore(make, filesystem=filesystem).assert_ok()
 
 
-def test_a_moment_can_be_pickled() -> None:
+def test_datetime_can_be_pickled() -> None:
     def dump(root: Path, rank: int) -> None:
         for moment in (
             dt.datetime.now(dt.timezone.utc),
@@ -191,7 +191,7 @@ def test_a_moment_can_be_pickled() -> None:
     explore(dump, processes=1).assert_ok()
 
 
-def test_a_file_that_a_program_has_made_is_the_same_in_every_run() -> None:
+def test_file_made_by_subprocess_is_the_same_in_every_run() -> None:
     def start(root: Path) -> int:
         os.system(f"echo a > {root}/g")
         return os.path.getsize(root / "g")
@@ -204,20 +204,20 @@ def test_a_file_that_a_program_has_made_is_the_same_in_every_run() -> None:
     assert {first for first, _ in outcomes(start, follow)} == {"2", "4"}
 
 
-def folder(root: Path) -> None:
+def make_directory(root: Path) -> None:
     (root / "d").mkdir()
 
 
-def test_a_mode_is_part_of_the_answer() -> None:
+def test_stat_depends_on_chmod() -> None:
     seen = outcomes(
         lambda root: os.stat(root / "d").st_mode & 0o777,
         lambda root: os.chmod(root / "d", 0o700),
-        setup=folder,
+        setup=make_directory,
     )
     assert {first for first, _ in seen} == {str(0o755), str(0o700)}
 
 
-def test_going_to_a_directory_is_a_call() -> None:
+def test_chdir_is_a_call() -> None:
     def go(root: Path) -> str:
         before = os.path.exists(root / "q")
         try:
@@ -232,17 +232,17 @@ def test_going_to_a_directory_is_a_call() -> None:
     }
 
 
-def test_a_directory_that_is_renamed_while_somebody_works_in_it() -> None:
+def test_directory_can_be_renamed_while_open() -> None:
     def work(root: Path) -> str:
         descriptor = os.open(root / "d", os.O_RDONLY)
         os.mkdir("n", dir_fd=descriptor)
         return "made"
 
-    seen = outcomes(work, lambda root: os.rename(root / "d", root / "e"), setup=folder)
+    seen = outcomes(work, lambda root: os.rename(root / "d", root / "e"), setup=make_directory)
     assert {first for first, _ in seen} == {"made", "FileNotFoundError"}
 
 
-def test_a_descriptor_that_fcntl_has_given() -> None:
+def test_descriptor_duplicated_by_fcntl_is_tracked() -> None:
     def write(root: Path) -> None:
         one = os.open(root / "f", os.O_CREAT | os.O_RDWR)
         os.write(fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, 0), b"abc")
@@ -253,19 +253,19 @@ def test_a_descriptor_that_fcntl_has_given() -> None:
     assert {second for _, second in outcomes(write, size)} == {"0", "3", "FileNotFoundError"}
 
 
-@pytest.mark.parametrize(("path", "there"), [("f/", False), ("f", True), ("d/", True), ("f\0", False)])
-def test_how_a_path_ends_matters(path: str, there: bool) -> None:
+@pytest.mark.parametrize(("path", "exists"), [("f/", False), ("f", True), ("d/", True), ("f\0", False)])
+def test_trailing_slash_or_null_byte_matters(path: str, exists: bool) -> None:
     def setup(root: Path) -> None:
-        folder(root)
+        make_directory(root)
         (root / "f").touch()
 
-    def ask(root: Path, rank: int) -> None:
-        assert os.path.exists(f"{root}/{path}") is there
+    def check_exists(root: Path, rank: int) -> None:
+        assert os.path.exists(f"{root}/{path}") is exists
 
-    explore(ask, setup=setup, processes=1).assert_ok()
+    explore(check_exists, setup=setup, processes=1).assert_ok()
 
 
-def test_setup_may_make_what_is_no_plain_file() -> None:
+def test_setup_may_create_links_and_pipes() -> None:
     def setup(root: Path) -> None:
         (root / "f").touch()
         os.link(root / "f", root / "g")
@@ -279,27 +279,27 @@ def test_setup_may_make_what_is_no_plain_file() -> None:
     explore(look, setup=setup, check=lambda root: None).assert_ok()
 
 
-class Silent:
+class Unprintable:
     def __repr__(self) -> str:
         raise KeyError
 
 
-def test_a_result_without_a_text() -> None:
-    explore(lambda root, rank: Silent()).assert_ok()
+def test_result_whose_repr_raises_is_accepted() -> None:
+    explore(lambda root, rank: Unprintable()).assert_ok()
 
 
-def test_to_leave_with_success_is_no_failure() -> None:
+def test_exit_code_zero_is_not_a_failure() -> None:
     explore(lambda root, rank: sys.exit(0)).assert_ok()
     failure = explore(lambda root, rank: sys.exit(3)).failure
     assert failure is not None
     assert failure.text == "SystemExit in process 0: 3"
 
 
-def test_what_is_left_in_a_buffer_is_written_at_the_end() -> None:
+def test_unclosed_file_is_flushed_at_exit() -> None:
     kept: list[Any] = []
 
     def keep(root: Path, rank: int) -> None:
-        kept.append(open(root / "f", "w"))  # noqa: SIM115  # nobody closes it
+        kept.append(open(root / "f", "w"))  # noqa: SIM115  # left open on purpose
         kept[-1].write("text")
 
     def check(root: Path) -> None:
@@ -308,7 +308,7 @@ def test_what_is_left_in_a_buffer_is_written_at_the_end() -> None:
     explore(keep, processes=1, check=check).assert_ok()
 
 
-def test_a_name_does_not_break_the_drawing() -> None:
+def test_control_characters_do_not_break_the_timeline() -> None:
     def make(root: Path, rank: int) -> None:
         os.mkdir(root / "a\nb\x1b[31m")
 
@@ -322,14 +322,14 @@ def test_a_name_does_not_break_the_drawing() -> None:
     "options",
     [{"step_timeout": float("nan")}, {"step_timeout": 1e300}, {"replay": "fsr1.2posix.a99999999999.0000"}],
 )
-def test_what_makes_no_sense_is_refused(options: dict[str, Any]) -> None:
+def test_invalid_options_are_rejected(options: dict[str, Any]) -> None:
     with pytest.raises(ExploreError):
         explore(lambda root, rank: None, **options)
 
 
-def test_a_scenario_file_that_leaves_proves_nothing(tmp_path: Path) -> None:
+def test_scenario_file_that_exits_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "os.py").write_text("import sys\nsys.exit(0)\n")
     command = [sys.executable, "-m", "fsrace_lint", "prove", f"{tmp_path / 'os.py'}::f"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "cannot be imported" in done.stderr
+    assert "cannot import" in done.stderr

@@ -1,4 +1,4 @@
-"""What an exploration finds, and what it says of it."""
+"""What an exploration finds and how it reports it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def calls(failure: FailingSchedule) -> list[str]:
     return [f"{move.choice.rank} {move.name}" for move in failure.moves]
 
 
-def test_the_race_between_a_check_and_mkdir_is_found_in_its_simplest_form() -> None:
+def test_check_then_mkdir_race_is_found_and_minimized() -> None:
     failure = failing(explore(check_then_mkdir))
     assert failure.kind == "exception"
     assert failure.text.startswith("FileExistsError in process ")
@@ -81,25 +81,25 @@ def test_the_race_between_a_check_and_mkdir_is_found_in_its_simplest_form() -> N
     assert failure.is_least
     (reason,) = failure.reasons
     assert reason == (
-        f"between step 1 (isdir out -> False) and step 4 (mkdir out -> FileExistsError) of process {late}"
-        f" comes step 3 (mkdir out) of process {early}"
+        f"process {early}'s step 3 (mkdir out) ran between process {late}'s step 1 (isdir out -> False)"
+        " and its step 4 (mkdir out -> FileExistsError)"
     )
 
 
-def test_what_holds_in_all_schedules_is_said_to() -> None:
+def test_exhaustive_success_is_reported() -> None:
     result = explore(tolerant_mkdir)
     assert result.ok
     assert result.exhaustive
-    assert str(result) == "No schedule fails: 2 schedules, which are all that can differ."
+    assert str(result) == "OK: all 2 distinct interleavings pass."
 
 
-def test_four_processes_are_explored_whole() -> None:
+def test_four_processes_are_explored_exhaustively() -> None:
     result = explore(tolerant_mkdir, processes=4)
     assert (result.ok, result.exhaustive) == (True, True)
     assert failing(explore(check_then_mkdir, processes=4)).kind == "exception"
 
 
-def test_a_failing_schedule_is_drawn_in_columns_with_its_lines() -> None:
+def test_timeline_has_a_column_per_process_and_source_lines() -> None:
     failure = failing(explore(check_then_mkdir))
     lines = failure.timeline.splitlines()
     assert lines[0].split() == ["process", "0", "process", "1", "where"]
@@ -111,7 +111,7 @@ def test_a_failing_schedule_is_drawn_in_columns_with_its_lines() -> None:
         assert text.endswith(f"test_explore.py:{line + (1 if move.name == 'isdir' else 2)}")
 
 
-def test_a_token_replays_exactly_its_schedule() -> None:
+def test_token_replays_exact_schedule() -> None:
     failure = failing(explore(check_then_mkdir))
     again = explore(check_then_mkdir, replay=failure.token)
     assert again.schedules == 1
@@ -119,31 +119,31 @@ def test_a_token_replays_exactly_its_schedule() -> None:
     assert failing(again).token == failure.token
 
 
-def test_a_token_brings_its_model_along() -> None:
+def test_token_includes_filesystem_model() -> None:
     failure = failing(explore(tolerant_mkdir, processes=3, filesystem="nfs"))
     assert failure.token.startswith("fsr1.3nfs.")
     assert failing(explore(tolerant_mkdir, replay=failure.token)).text == failure.text
 
 
 @pytest.mark.parametrize("token", ["", "abc", "fsr1.2posix.a2b?.0000", "fsr1.2posix.a2", "fsr1.2disk.a.0000"])
-def test_what_is_no_token_is_refused(token: str) -> None:
-    with pytest.raises(ExploreError, match=r"no token|no filesystem"):
+def test_invalid_token_is_rejected(token: str) -> None:
+    with pytest.raises(ExploreError, match=r"not a schedule token|unknown filesystem"):
         explore(check_then_mkdir, replay=token)
 
 
-def test_a_token_of_other_code_is_refused() -> None:
+def test_token_of_changed_code_is_rejected() -> None:
     token = failing(explore(check_then_mkdir)).token
     with pytest.raises(Nondeterministic, match="has changed"):
         explore(tolerant_mkdir, replay=token)
 
 
-def test_an_expected_exception_is_no_failure() -> None:
+def test_expected_exception_is_not_a_failure() -> None:
     assert explore(check_then_mkdir, expected=FileExistsError).ok
     assert explore(check_then_mkdir, expected=(KeyError, OSError)).ok
     assert not explore(check_then_mkdir, expected=FileNotFoundError).ok
 
 
-def test_a_check_that_raises_is_a_failure() -> None:
+def test_check_that_raises_is_a_failure() -> None:
     def check(root: Path) -> None:
         assert (root / "state.json").read_text() == '{"rank": 0}', "rank 1 was last"
 
@@ -153,7 +153,7 @@ def test_a_check_that_raises_is_a_failure() -> None:
     assert "assert (root" in failure.details
 
 
-def test_setup_makes_what_is_there_before() -> None:
+def test_setup_creates_initial_tree() -> None:
     def setup(root: Path) -> None:
         (root / "out").mkdir()
         (root / "link").symlink_to("out")
@@ -162,12 +162,12 @@ def test_setup_makes_what_is_there_before() -> None:
     assert explore(lambda root, rank: os.readlink(root / "link"), setup=setup, agree=True).ok
 
 
-def test_a_setup_that_fails_is_an_error_and_no_finding() -> None:
+def test_failing_setup_is_an_error() -> None:
     with pytest.raises(ExploreError, match=r"setup failed: KeyError: 'NOT_SET'"):
         explore(check_then_mkdir, setup=lambda root: os.environ["NOT_SET"])
 
 
-def test_processes_that_must_agree_and_do_not() -> None:
+def test_agree_reports_different_results() -> None:
     def first(root: Path, rank: int) -> str:
         write_and_replace(root, rank)
         return (root / "state.json").read_text()
@@ -175,10 +175,10 @@ def test_processes_that_must_agree_and_do_not() -> None:
     assert explore(first).ok
     failure = failing(explore(first, agree=True))
     assert failure.kind == "disagreement"
-    assert failure.text.startswith("process 0 gives '{")
+    assert failure.text.startswith("process 0 returned '{")
 
 
-def test_two_locks_taken_in_two_orders_are_a_deadlock() -> None:
+def test_opposite_lock_order_is_a_deadlock() -> None:
     def lock_both(root: Path, rank: int) -> None:
         names = ("a", "b") if rank == 0 else ("b", "a")
         with open(root / names[0], "w") as one, open(root / names[1], "w") as two:
@@ -191,7 +191,7 @@ def test_two_locks_taken_in_two_orders_are_a_deadlock() -> None:
     assert failure.details.count("fcntl.flock(two, fcntl.LOCK_EX)") == 2
 
 
-def test_a_lock_keeps_what_it_guards_together() -> None:
+def test_exclusive_lock_protects_critical_section() -> None:
     def guarded(root: Path, rank: int, take: Callable[..., None]) -> None:
         with open(root / "lock", "w") as lock:
             take(lock, fcntl.LOCK_EX)
@@ -202,7 +202,7 @@ def test_a_lock_keeps_what_it_guards_together() -> None:
         assert (result.ok, result.exhaustive) == (True, True)
 
 
-def test_a_shared_lock_guards_nothing() -> None:
+def test_shared_lock_does_not_protect_critical_section() -> None:
     def guarded(root: Path, rank: int) -> None:
         with open(root / "lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH)
@@ -211,17 +211,17 @@ def test_a_shared_lock_guards_nothing() -> None:
     assert failing(explore(guarded)).kind == "exception"
 
 
-def test_a_poll_without_end_is_a_deadlock_and_not_a_hang() -> None:
+def test_endless_poll_is_a_deadlock() -> None:
     def wait(root: Path, rank: int) -> None:
         while rank and not (root / "never").exists():
             time.sleep(0.1)
 
     failure = failing(explore(wait))
     assert failure.kind == "deadlock"
-    assert failure.text == "process 1 waits in sleep 0.1 s for ever"
+    assert failure.text == "process 1 waits in sleep 0.1 s forever"
 
 
-def test_a_loop_that_does_not_even_sleep_is_a_deadlock_too() -> None:
+def test_endless_busy_wait_is_a_deadlock() -> None:
     def spin(root: Path, rank: int) -> None:
         if rank == 0:
             (root / "other").touch()
@@ -233,7 +233,7 @@ def test_a_loop_that_does_not_even_sleep_is_a_deadlock_too() -> None:
     assert failure.text.startswith("process 1 waits in ")
 
 
-def test_a_loop_that_does_not_even_sleep_ends_when_it_may() -> None:
+def test_busy_wait_ends_when_file_appears() -> None:
     def spin(root: Path, rank: int) -> None:
         if rank == 0:
             (root / "done").touch()
@@ -244,7 +244,7 @@ def test_a_loop_that_does_not_even_sleep_ends_when_it_may() -> None:
     assert (result.ok, result.exhaustive) == (True, True)
 
 
-def test_a_busy_wait_for_a_time_ends() -> None:
+def test_busy_wait_for_the_clock_ends() -> None:
     def busy(root: Path, rank: int) -> None:
         end = time.monotonic() + 10
         while time.monotonic() < end:
@@ -256,18 +256,18 @@ def test_a_busy_wait_for_a_time_ends() -> None:
     explore(busy).assert_ok()
 
 
-@pytest.mark.parametrize("ask", [os.stat, os.lstat])
-def test_asking_the_same_again_in_a_loop_that_counts_is_no_poll(ask: Callable[[Path], object]) -> None:
-    """Also where one call is made by way of another: it is the caller's state that counts."""
+@pytest.mark.parametrize("call", [os.stat, os.lstat])
+def test_repeated_stat_in_counted_loop_is_not_a_poll(call: Callable[[Path], object]) -> None:
+    """The caller's state decides, even if one call is made through another."""
 
-    def asking(root: Path, rank: int) -> None:
+    def counted(root: Path, rank: int) -> None:
         for _ in range(40):
-            ask(root.parent)
+            call(root.parent)
 
-    explore(asking, processes=1).assert_ok()
+    explore(counted, processes=1).assert_ok()
 
 
-def test_a_loop_that_counts_in_an_object_is_no_circle() -> None:
+def test_loop_counting_in_an_object_is_not_a_poll() -> None:
     class Counter:
         def __init__(self) -> None:
             self.count = 0
@@ -286,7 +286,7 @@ def test_a_loop_that_counts_in_an_object_is_no_circle() -> None:
     explore(wait).assert_ok()
 
 
-def test_a_poll_ends_when_what_it_waits_for_comes() -> None:
+def test_poll_ends_when_file_appears() -> None:
     def wait(root: Path, rank: int) -> None:
         if rank == 0:
             (root / "done").touch()
@@ -298,7 +298,7 @@ def test_a_poll_ends_when_what_it_waits_for_comes() -> None:
 
 
 @pytest.mark.parametrize("clock", [time.monotonic, time.time, time.perf_counter])
-def test_a_time_out_is_explored_and_not_waited_for(clock: Callable[[], float]) -> None:
+def test_timeout_is_explored_without_waiting(clock: Callable[[], float]) -> None:
     def wait(root: Path, rank: int) -> None:
         if rank == 0:
             (root / "done").touch()
@@ -315,7 +315,7 @@ def test_a_time_out_is_explored_and_not_waited_for(clock: Callable[[], float]) -
     assert time.monotonic() - began < 600
 
 
-def test_a_wait_that_counts_its_rounds_is_explored() -> None:
+def test_wait_with_retry_limit_is_explored() -> None:
     def wait(root: Path, rank: int) -> None:
         if rank == 0:
             (root / "done").touch()
@@ -331,7 +331,7 @@ def test_a_wait_that_counts_its_rounds_is_explored() -> None:
     assert calls(failure).count("1 sleep") == 7
 
 
-def test_a_file_is_seen_empty_before_it_is_seen_full() -> None:
+def test_reader_can_see_empty_file() -> None:
     def half(root: Path, rank: int) -> str:
         if rank == 0:
             write_in_place(root, rank)
@@ -357,14 +357,12 @@ def test_a_file_is_seen_empty_before_it_is_seen_full() -> None:
         (write_and_replace, "power", ""),
     ],
 )
-def test_a_crash_finds_what_a_restart_would(
-    function: Callable[[Path, int], None], crash: str, kind: str
-) -> None:
+def test_crash_mode_finds_partial_files(function: Callable[[Path, int], None], crash: str, kind: str) -> None:
     result = explore(function, processes=1, check=holds_json, crash=crash)
     assert (result.failure.kind if result.failure else "") == kind
 
 
-def test_one_killed_process_can_be_the_ruin_of_another() -> None:
+def test_killed_process_can_deadlock_another() -> None:
     def by_marker(root: Path, rank: int) -> None:
         while True:
             try:
@@ -382,7 +380,7 @@ def test_one_killed_process_can_be_the_ruin_of_another() -> None:
     assert failing(explore(by_marker, replay=failure.token)).moves == failure.moves
 
 
-def test_the_kernel_drops_the_lock_of_a_killed_process() -> None:
+def test_kernel_releases_lock_of_killed_process() -> None:
     def locked(root: Path, rank: int) -> None:
         with open(root / "lock", "a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -392,14 +390,14 @@ def test_the_kernel_drops_the_lock_of_a_killed_process() -> None:
     assert (result.ok, result.exhaustive) == (True, True)
 
 
-def test_makedirs_fails_under_nfs_as_in_the_field() -> None:
+def test_makedirs_exist_ok_fails_under_nfs() -> None:
     failure = failing(explore(tolerant_mkdir, filesystem="nfs"))
     assert failure.text.startswith("FileExistsError")
     assert [(move.name, move.choice.given) for move in failure.moves][-1] == ("isdir", 1)
-    assert failure.reasons[0].endswith("was answered from an older state")
+    assert failure.reasons[0].endswith("got a stale answer")
 
 
-def test_what_a_process_has_opened_is_true_under_nfs() -> None:
+def test_opened_path_is_not_stale_under_nfs() -> None:
     def opened(root: Path, rank: int) -> None:
         with contextlib.suppress(FileExistsError):
             os.mkdir(root / "out")
@@ -410,7 +408,7 @@ def test_what_a_process_has_opened_is_true_under_nfs() -> None:
     assert (result.ok, result.exhaustive) == (True, True)
 
 
-def test_what_a_process_has_made_itself_is_true_under_nfs() -> None:
+def test_own_files_are_not_stale_under_nfs() -> None:
     def made(root: Path, rank: int) -> None:
         (root / f"{rank}").mkdir()
         (root / f"{rank}" / "file").write_text("text")
@@ -420,7 +418,7 @@ def test_what_a_process_has_made_itself_is_true_under_nfs() -> None:
     assert explore(made, filesystem="nfs").ok
 
 
-def test_a_listing_can_be_old_under_nfs() -> None:
+def test_listing_can_be_stale_under_nfs() -> None:
     def listed(root: Path, rank: int) -> None:
         with contextlib.suppress(FileExistsError):
             os.mkdir(root / "file")
@@ -430,7 +428,7 @@ def test_a_listing_can_be_old_under_nfs() -> None:
     assert "AssertionError" in failing(explore(listed, filesystem="nfs")).text
 
 
-def test_the_bound_on_schedules_is_kept_and_told() -> None:
+def test_max_schedules_is_enforced_and_reported() -> None:
     def busy(root: Path, rank: int) -> None:
         for _ in range(3):
             with open(root / "log", "a") as stream:
@@ -438,24 +436,24 @@ def test_the_bound_on_schedules_is_kept_and_told() -> None:
 
     result = explore(busy, max_schedules=5, samples=4, seed=7)
     assert (result.ok, result.exhaustive, result.schedules) == (True, False, 9)
-    assert str(result).endswith("which are not all: 5 in order, then 4 at random (seed 7).")
+    assert str(result).endswith("it stopped after 5 interleavings and 4 random ones (seed 7).")
 
 
-def test_random_schedules_find_races_too_and_are_the_same_for_a_seed() -> None:
+def test_random_schedules_find_races_and_are_reproducible() -> None:
     one, two = (explore(check_then_mkdir, max_schedules=0, samples=50, seed=3) for _ in range(2))
     assert failing(one).moves == failing(two).moves
     assert one.schedules == two.schedules
 
 
-def test_the_bound_on_preemptions_is_kept_and_told() -> None:
+def test_preemption_bound_is_enforced_and_reported() -> None:
     assert explore(check_then_mkdir, preemptions=0).ok
     assert not explore(check_then_mkdir, preemptions=1).ok
     result = explore(tolerant_mkdir, preemptions=1)
     assert (result.ok, result.exhaustive) == (True, False)
-    assert "more than 1 preemptions were left out" in str(result)
+    assert "more than 1 preemption were skipped" in str(result)
 
 
-def test_a_process_that_comes_to_no_call_is_told_and_ended() -> None:
+def test_process_without_calls_is_a_hang() -> None:
     def spin(root: Path, rank: int) -> None:
         (root / f"{rank}").mkdir()
         while rank:
@@ -463,15 +461,15 @@ def test_a_process_that_comes_to_no_call_is_told_and_ended() -> None:
 
     failure = failing(explore(spin, step_timeout=1, shrink=False))
     assert failure.kind == "hang"
-    assert failure.text == "process 1 came to no call within 1 s after mkdir 1"
+    assert failure.text == "process 1 made no call within 1 s after mkdir 1"
 
 
-def test_a_process_that_leaves_without_a_word_is_told() -> None:
+def test_os_exit_is_a_failure() -> None:
     failure = failing(explore(lambda root, rank: os._exit(3)))
     assert failure.kind == "exit"
 
 
-def test_a_program_that_is_started_is_one_step_with_a_note() -> None:
+def test_subprocess_is_one_step_with_a_note() -> None:
     def start(root: Path, rank: int) -> None:
         subprocess.run([sys.executable, "-S", "-c", f"open({str(root / 'x')!r}, 'a').write('x')"], check=True)
         assert (root / "x").read_text() in ("x", "xx")
@@ -481,7 +479,7 @@ def test_a_program_that_is_started_is_one_step_with_a_note() -> None:
     assert any(note.startswith("subprocess ") and note.endswith("whatever it does") for note in result.notes)
 
 
-def test_calls_of_another_thread_go_through_with_a_note() -> None:
+def test_calls_from_another_thread_run_with_a_note() -> None:
     def threaded(root: Path, rank: int) -> None:
         thread = threading.Thread(target=(root / f"{rank}").mkdir)
         thread.start()
@@ -491,11 +489,11 @@ def test_calls_of_another_thread_go_through_with_a_note() -> None:
     assert any("thread" in note for note in explore(threaded, max_schedules=1).notes)
 
 
-def test_a_scenario_that_starts_processes_itself_is_refused() -> None:
+def test_scenario_that_forks_is_rejected() -> None:
     assert "NotImplementedError" in failing(explore(lambda root, rank: os.fork())).text
 
 
-def test_a_scenario_that_depends_on_something_else_is_an_error_of_its_own() -> None:
+def test_nondeterministic_scenario_is_an_error() -> None:
     def changing(root: Path, rank: int) -> None:
         with open("/dev/urandom", "rb") as stream:
             chance = stream.read(8).hex()
@@ -503,7 +501,7 @@ def test_a_scenario_that_depends_on_something_else_is_an_error_of_its_own() -> N
         (root / chance).mkdir()
         (root / "shared" / "x").write_text("x")
 
-    with pytest.raises(Nondeterministic, match="must depend on nothing but its calls"):
+    with pytest.raises(Nondeterministic, match="must depend on nothing but the results of its calls"):
         explore(changing)
 
 
@@ -514,7 +512,7 @@ def drawn(root: Path, rank: int) -> str:
     return name + tempfile.mkdtemp(dir=root)
 
 
-def test_chance_is_the_same_in_every_run_and_differs_between_processes() -> None:
+def test_randomness_is_reproducible_and_differs_between_processes() -> None:
     def raising(root: Path, rank: int) -> None:
         raise KeyError(drawn(root, rank))
 
@@ -524,7 +522,7 @@ def test_chance_is_the_same_in_every_run_and_differs_between_processes() -> None
     assert failing(explore(drawn, agree=True)).kind == "disagreement"
 
 
-def test_the_clocks_of_two_processes_differ_as_those_of_two_nodes() -> None:
+def test_clocks_of_two_processes_differ() -> None:
     def named(root: Path, rank: int) -> str:
         return time.strftime("%H:%M:%S") + dt.datetime.now(dt.timezone.utc).strftime("%H:%M:%S")
 
@@ -532,7 +530,7 @@ def test_the_clocks_of_two_processes_differ_as_those_of_two_nodes() -> None:
     assert first.split()[-1] != second.split()[-1]
 
 
-def test_a_file_is_as_old_as_the_clock_says() -> None:
+def test_file_age_follows_virtual_clock() -> None:
     def aged(root: Path, rank: int) -> None:
         (root / "file").touch()
         time.sleep(60)
@@ -542,23 +540,23 @@ def test_a_file_is_as_old_as_the_clock_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"processes": 0}, "0 processes"),
         ({"processes": 27}, "27 processes"),
         ({"filesystem": "ntfs"}, "'ntfs'"),
         ({"crash": "yes"}, "'yes'"),
-        ({"step_timeout": 0}, "time-out"),
+        ({"step_timeout": 0}, "timeout"),
     ],
 )
-def test_wrong_options_are_refused(options: dict[str, object], said: str) -> None:
-    with pytest.raises(ExploreError, match=said):
+def test_invalid_options_are_rejected(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ExploreError, match=message):
         explore(tolerant_mkdir, **options)  # type: ignore[arg-type]
 
 
-def test_an_exploration_within_another_is_refused() -> None:
+def test_nested_exploration_is_rejected() -> None:
     def inner(root: Path) -> None:
         explore(tolerant_mkdir)
 
-    with pytest.raises(ExploreError, match="one exploration at a time"):
+    with pytest.raises(ExploreError, match="another exploration is already running"):
         explore(tolerant_mkdir, setup=inner)

@@ -1,4 +1,4 @@
-"""The five incidents fail as they did, their twins do not, and docs/incidents.md shows what is printed."""
+"""The five incidents reproduce, their fixed versions pass, and docs/incidents.md shows the output."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 PAGE = ROOT / "docs" / "incidents.md"
 INCIDENTS = FIXTURES / "explore" / "incidents"
 UPDATE = os.environ.get("FSRACE_UPDATE_INCIDENTS") == "1"
-"""Write what is printed into the page, instead of comparing; read the difference then."""
+"""Write the output to the page instead of comparing it; review the diff afterward."""
 
 BLOCK = re.compile(r"```console\n\$ fsrace-lint (?P<command>.*)\n(?P<output>(?s:.*?))```\n")
 
 
 class Case(NamedTuple):
-    """What a command of the page must find.
+    """The expected result of one command on the page.
 
     Attributes:
-        command: What follows `prove .../incidents/`.
-        last: A failure's last calls, as `(rank, call, result)`: those that make it this incident; or none.
-        text: How it fails.
+        command: The part after `prove .../incidents/`.
+        last: The last calls of the failure, as `(rank, call, result)`; empty if the command passes.
+        text: The failure message.
     """
 
     command: str
@@ -52,7 +52,7 @@ CASES = (
         "FileExistsError in process 1: [Errno 17] File exists: 'ml/code'",
     ),
     Case("sagemaker.py::repaired"),
-    # on a local filesystem there is nothing to find
+    # the race does not occur on a local filesystem
     Case("lingua.py::broken"),
     Case(
         "lingua.py::broken --filesystem nfs",
@@ -98,7 +98,7 @@ CASES = (
 
 
 LONG = "--processes 3 --expect"
-"""In the command of the search that takes as long as all others; its schedule is replayed in any run."""
+"""Part of the command whose search takes as long as all the others; every run replays its schedule."""
 
 
 class Run(NamedTuple):
@@ -109,7 +109,7 @@ class Run(NamedTuple):
 
 @pytest.fixture
 def prove(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Run]:
-    """Run a command of the page, and keep the result that it shows."""
+    """Run a command from the page and return its result."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(sys, "path", [*sys.path])
     results: list[Result] = []
@@ -133,13 +133,13 @@ def prove(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Run]:
 
 
 def shown(command: str) -> str:
-    """Give what the page says that a command prints."""
+    """Return the output that the page shows for a command."""
     blocks = {block["command"]: block["output"] for block in BLOCK.finditer(PAGE.read_text(encoding="utf-8"))}
     return blocks[f"prove {INCIDENTS.relative_to(ROOT).as_posix()}/{command}"]
 
 
 def buffered(output: str) -> str:
-    """Give what is printed where files have smaller buffers, as before Python 3.14."""
+    """Return the output as it is with the smaller file buffers of Python before 3.14."""
     return output.replace("-> 10240 bytes ", "-> 8192 bytes  ")
 
 
@@ -156,7 +156,7 @@ def write(command: str, output: str) -> None:
     [pytest.param(case, marks=pytest.mark.exhaustive(4) if LONG in case.command else ()) for case in CASES],
     ids=[case.command for case in CASES],
 )
-def test_the_page_says_what_is_found(case: Case, prove: Callable[[str], Run]) -> None:
+def test_page_shows_actual_output(case: Case, prove: Callable[[str], Run]) -> None:
     run = prove(case.command)
     if UPDATE:
         write(case.command, run.output)
@@ -178,21 +178,21 @@ def test_the_page_says_what_is_found(case: Case, prove: Callable[[str], Run]) ->
     assert again.failure.timeline == failure.timeline
 
 
-def test_two_hold_the_lock(prove: Callable[[str], Run]) -> None:
-    """The third process is given the lock of a new file, while the second one holds that of the old file."""
+def test_two_processes_hold_the_lock(prove: Callable[[str], Run]) -> None:
+    """The third process locks the new file while the second one still holds the lock on the old file."""
     command = "webdataset.py::broken --processes 3 --expect FileNotFoundError"
     token = shown(command).rpartition("replay: ")[2].strip()
     failure = prove(f"{command} --replay {token}").result.failure
     assert failure is not None
-    told = [(move.choice.rank, f"{move.name} {move.target}", move.result) for move in failure.moves]
-    assert (1, "open[a] x.tar.lock", "opened") in told
-    assert (2, "open[a] x.tar.lock", "created") in told
-    until = told.index((2, "flock[EX] x.tar.lock", "done"))
-    locks = [call.split("[")[1] for rank, call, _ in told[:until] if rank == 1 and call.startswith("flock")]
+    calls = [(move.choice.rank, f"{move.name} {move.target}", move.result) for move in failure.moves]
+    assert (1, "open[a] x.tar.lock", "opened") in calls
+    assert (2, "open[a] x.tar.lock", "created") in calls
+    until = calls.index((2, "flock[EX] x.tar.lock", "done"))
+    locks = [call.split("[")[1] for rank, call, _ in calls[:until] if rank == 1 and call.startswith("flock")]
     assert locks == ["EX] x.tar.lock"]
 
 
-def test_every_scenario_is_on_the_page_and_has_its_case() -> None:
+def test_every_scenario_has_a_case_and_is_on_the_page() -> None:
     commands = [block["command"] for block in BLOCK.finditer(PAGE.read_text(encoding="utf-8"))]
     prefix = f"prove {INCIDENTS.relative_to(ROOT).as_posix()}/"
     assert commands == [prefix + case.command for case in CASES]

@@ -1,4 +1,4 @@
-"""Whatever happens, no process and no file of an exploration is left behind."""
+"""An exploration never leaves processes or files behind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where scratch directories are made."""
+    """The directory in which scratch directories are created."""
     monkeypatch.setattr(stage, "MEMORY", tmp_path)
     return tmp_path
 
@@ -50,7 +50,7 @@ def leave_a_mess(root: Path, rank: int) -> None:
     os.chmod(root, 0o500)
 
 
-def test_nothing_is_left_of_a_scratch_directory_that_was_closed(place: Path) -> None:
+def test_unreadable_scratch_directory_is_removed(place: Path) -> None:
     explore(leave_a_mess, max_schedules=3).assert_ok()
     assert list(place.iterdir()) == []
     assert Path("/etc/passwd").exists()
@@ -74,7 +74,7 @@ def test_every_run_starts_from_the_same_tree(place: Path) -> None:
     assert list(place.iterdir()) == []
 
 
-def test_a_scenario_that_removes_its_own_root_does_no_harm(place: Path) -> None:
+def test_scenario_may_remove_its_own_root(place: Path) -> None:
     def remove_root(root: Path, rank: int) -> None:
         if rank == 0:
             os.rmdir(root)
@@ -83,7 +83,7 @@ def test_a_scenario_that_removes_its_own_root_does_no_harm(place: Path) -> None:
     assert list(place.iterdir()) == []
 
 
-def test_a_process_that_hangs_is_ended_with_all_that_it_started(place: Path) -> None:
+def test_hanging_process_is_killed_with_its_children(place: Path) -> None:
     def hang(root: Path, rank: int) -> None:
         (root / "x").mkdir(exist_ok=True)
         subprocess.Popen(["sleep", "300"], stdin=subprocess.PIPE)
@@ -101,17 +101,17 @@ def test_a_process_that_hangs_is_ended_with_all_that_it_started(place: Path) -> 
 
 
 @pytest.mark.parametrize("part", ["setup", "check"])
-def test_a_setup_or_a_check_that_hangs_is_ended(part: str, place: Path) -> None:
+def test_hanging_setup_or_check_is_killed(part: str, place: Path) -> None:
     def hang(root: Path) -> None:
         time.sleep(300)
 
     if part == "setup":
-        with pytest.raises(ExploreError, match=r"setup did not end within 1 s"):
+        with pytest.raises(ExploreError, match=r"setup did not finish within 1 s"):
             explore(lambda root, rank: None, setup=hang, step_timeout=1)
     else:
         failure = explore(lambda root, rank: None, check=hang, step_timeout=1, shrink=False).failure
         assert failure is not None
-        assert failure.text == "the check did not end within 1 s"
+        assert failure.text == "the check did not finish within 1 s"
     assert list(place.iterdir()) == []
 
 
@@ -167,18 +167,18 @@ def running(command: bytes) -> list[str]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 @pytest.mark.parametrize("kind", ["busy", "spin"])
-def test_ctrl_c_ends_everything(kind: str, tmp_path: Path) -> None:
+def test_ctrl_c_stops_all_processes(kind: str, tmp_path: Path) -> None:
     process = started(tmp_path, kind)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert said.rstrip().endswith("KeyboardInterrupt")
+    _, stderr = process.communicate(timeout=60)
+    assert stderr.rstrip().endswith("KeyboardInterrupt")
     assert running(os.fsencode(tmp_path)) == []
     assert [path.name for path in tmp_path.iterdir()] in ([], ["spinning"])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 @pytest.mark.parametrize("kind", ["busy", "spin"])
-def test_no_process_outlives_a_scheduler_that_is_killed(kind: str, tmp_path: Path) -> None:
+def test_no_process_outlives_killed_scheduler(kind: str, tmp_path: Path) -> None:
     process = started(tmp_path, kind)
     process.kill()
     process.communicate(timeout=60)
@@ -189,13 +189,13 @@ def test_no_process_outlives_a_scheduler_that_is_killed(kind: str, tmp_path: Pat
 
 
 def huge() -> int:
-    """Give how many kB of this process lie on huge pages."""
+    """Return how many kB of this process are on huge pages."""
     found = re.search(r"^AnonHugePages: +(\d+) kB", Path("/proc/self/smaps_rollup").read_text(), re.MULTILINE)
     return 0 if found is None else int(found[1])
 
 
 def gained(size: int, step: int) -> int:
-    """Give how many kB go to huge pages of an area of which a byte is written at each step."""
+    """Return how many kB of an area move to huge pages after one byte is written at each step."""
     huge_pages.collapse()
     before = huge()
     with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE) as area:
@@ -206,7 +206,7 @@ def gained(size: int, step: int) -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at memory in /proc")
-def test_memory_in_use_goes_to_huge_pages_and_what_was_never_touched_is_not_filled() -> None:
+def test_only_touched_memory_moves_to_huge_pages() -> None:
     full = gained(64 << 20, 4096)
     if full <= 0:
         pytest.skip("this kernel collapses no pages when asked")
@@ -214,13 +214,13 @@ def test_memory_in_use_goes_to_huge_pages_and_what_was_never_touched_is_not_fill
     assert gained(1 << 30, 2 << 20) < 256 << 10
 
 
-def test_elsewhere_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsupported_platform_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(ExploreError, match="Linux and macOS, not on win32"):
         explore(lambda root, rank: None)
 
 
-def test_the_processors_are_given_back() -> None:
+def test_cpu_affinity_is_restored() -> None:
     if not hasattr(os, "sched_getaffinity"):
         pytest.skip("this system binds nothing to a processor")
     before = os.sched_getaffinity(0)

@@ -1,4 +1,4 @@
-"""Partial-order reduction loses no outcome: small random programs, reduced and in every single order."""
+"""Partial-order reduction loses no outcome: random programs, reduced versus run in every order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_ORDERS = 400
-"""What takes more orders than these is left out: each is a run of real processes."""
+"""Programs with more orders are skipped, because each order is a run of real processes."""
 
 Call = Callable[[Path, int], object]
 Program = list[list[str]]
@@ -106,8 +106,8 @@ def scenario_of(program: Program, **options: object) -> Scenario:
 
 @contextlib.contextmanager
 def directed(scenario: Scenario) -> Iterator[Director]:
-    with scratch() as folder, jobs.together():
-        stage = Stage(folder, scenario.setup, scenario.check, scenario.step_timeout)
+    with scratch() as directory, jobs.together():
+        stage = Stage(directory, scenario.setup, scenario.check, scenario.step_timeout)
         with installed(1e9, str(stage.top), scenario.function) as gate:
             yield Director(scenario, stage, gate)
 
@@ -120,22 +120,22 @@ def reduced(scenario: Scenario) -> set[object]:
         return outcomes
 
 
-def every_one(scenario: Scenario) -> set[object] | None:
-    """Give the outcomes of all orders, or None where these are too many."""
+def outcomes_of_all_orders(scenario: Scenario) -> set[object] | None:
+    """Return the outcomes of all orders, or None if there are too many orders."""
     with directed(scenario) as director:
         search = Bounded(director, None)
         outcomes: set[object] = {run.outcome() for run in itertools.islice(search.runs(), MOST_ORDERS)}
         return outcomes if search.is_exhausted else None
 
 
-def holds(scenario: Scenario) -> None:
-    every = every_one(scenario)
+def assert_same_outcomes(scenario: Scenario) -> None:
+    every = outcomes_of_all_orders(scenario)
     assume(every is not None)
     assert reduced(scenario) == every
 
 
-ASKING = ["exists d", "size of f", "list d", "mkdir d"]
-CHANGING = ["mkdir d", "rmdir d", "mkdir d/e", "append f", "unlink f", "rename d"]
+QUERIES = ["exists d", "size of f", "list d", "mkdir d"]
+MUTATIONS = ["mkdir d", "rmdir d", "mkdir d/e", "append f", "unlink f", "rename d"]
 programs = st.lists(st.lists(st.sampled_from(sorted(CALLS)), min_size=1, max_size=2), min_size=2, max_size=2)
 checked = settings(
     max_examples=bound(2, 8),
@@ -147,33 +147,32 @@ checked = settings(
 @checked
 @given(programs)
 def test_reduction_finds_every_outcome(program: Program) -> None:
-    holds(scenario_of(program))
+    assert_same_outcomes(scenario_of(program))
 
 
 @checked
 @given(programs)
 def test_reduction_finds_every_outcome_of_a_crash(program: Program) -> None:
-    holds(scenario_of([calls[:1] for calls in program], crash="kill"))
+    assert_same_outcomes(scenario_of([calls[:1] for calls in program], crash="kill"))
 
 
 @checked
 @given(programs)
-@example([["append f", "size of f"], ["rename f"]])  # written under one name or the other
+@example([["append f", "size of f"], ["rename f"]])  # the write can land under either name
 def test_reduction_finds_every_outcome_under_nfs(program: Program) -> None:
-    holds(scenario_of(program, filesystem="nfs"))
+    assert_same_outcomes(scenario_of(program, filesystem="nfs"))
 
 
 @checked
 @given(
-    st.lists(st.sampled_from(ASKING), min_size=2, max_size=2), st.lists(st.sampled_from(CHANGING), min_size=2)
+    st.lists(st.sampled_from(QUERIES), min_size=2, max_size=2),
+    st.lists(st.sampled_from(MUTATIONS), min_size=2),
 )
-def test_an_older_answer_that_is_left_out_is_the_truth_of_another_order(
-    asking: list[str], changing: list[str]
-) -> None:
-    scenario = scenario_of([asking, changing[:2]], filesystem="nfs")
+def test_skipped_stale_answer_is_current_in_another_order(queries: list[str], mutations: list[str]) -> None:
+    scenario = scenario_of([queries, mutations[:2]], filesystem="nfs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ScheduleRun, "must_know", lambda *_: True)
-        every = every_one(scenario)
+        every = outcomes_of_all_orders(scenario)
     assume(every is not None)
     assert reduced(scenario) == every
 
@@ -188,14 +187,14 @@ def test_an_older_answer_that_is_left_out_is_the_truth_of_another_order(
         ([["exists d"], ["exists d"]], 1),
     ],
 )
-def test_what_commutes_is_run_once(program: Program, most: int) -> None:
+def test_independent_calls_are_run_once(program: Program, most: int) -> None:
     with directed(scenario_of(program)) as director:
         assert len(list(Dpor(director).runs())) <= most
 
 
-def test_three_processes_lose_no_outcome() -> None:
+def test_reduction_finds_every_outcome_of_three_processes() -> None:
     scenario = scenario_of([["mkdir d"], ["rmdir d"], ["exists d"]])
-    assert reduced(scenario) == every_one(scenario)
+    assert reduced(scenario) == outcomes_of_all_orders(scenario)
 
 
 def move(rank: int, reads: str = "", writes: str = "", adds: str = "") -> Move:
@@ -215,7 +214,7 @@ def move(rank: int, reads: str = "", writes: str = "", adds: str = "") -> Move:
         (move(0, adds="a"), move(1, writes="a"), True),
     ],
 )
-def test_what_must_not_be_swapped(one: Move, two: Move, depend: bool) -> None:
+def test_footprints_decide_which_calls_are_dependent(one: Move, two: Move, depend: bool) -> None:
     assert one.footprint.depends_on(two.footprint) is depend
     assert two.footprint.depends_on(one.footprint) is depend
     trace = Trace(2)
@@ -224,7 +223,7 @@ def test_what_must_not_be_swapped(one: Move, two: Move, depend: bool) -> None:
     assert trace.is_before(0, 1) is depend
 
 
-def test_a_race_is_between_neighbors_only() -> None:
+def test_races_are_between_adjacent_calls_only() -> None:
     trace = Trace(3)
     for each in (
         move(0, writes="a"),

@@ -1,4 +1,4 @@
-"""The proof of our own rules: bad examples fail in some order of their calls, good and fixed ones in none."""
+"""Rule examples under the explorer: bad ones fail in some interleaving, good and fixed ones in none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = [
-    pytest.mark.skipif(sys.platform == "win32", reason="the explorer takes fork"),
+    pytest.mark.skipif(sys.platform == "win32", reason="the explorer needs `os.fork()`"),
 ]
 
 NAMES = sorted(loaded.rule.name for loaded in LOADED)
@@ -39,32 +39,32 @@ def assert_safe(program: str, proof: Proof) -> None:
 
 
 class TestRules:
-    def test_each_has_a_file(self) -> None:
+    def test_every_rule_has_a_fixture(self) -> None:
         assert explored.names("rules") == set(NAMES)
 
     @pytest.mark.parametrize("name", sorted(OUTSIDE))
-    def test_what_is_outside_says_why(self, name: str) -> None:
+    def test_rule_without_check_gives_a_reason(self, name: str) -> None:
         assert fixture("rules", name).OUTSIDE
 
     @pytest.mark.parametrize("name", HAZARDS)
-    def test_bad_fails(self, name: str) -> None:
+    def test_bad_example_fails(self, name: str) -> None:
         proof: Proof = fixture("rules", name).PROOF
         assert failing(text(name, "Bad"), proof) == proof.fails
 
     @pytest.mark.parametrize("name", HAZARDS)
-    def test_good_never_fails(self, name: str) -> None:
+    def test_good_example_never_fails(self, name: str) -> None:
         assert_safe(text(name, "Good"), fixture("rules", name).PROOF)
 
 
 class TestRecipes:
-    def test_each_has_cases(self) -> None:
+    def test_every_recipe_has_cases(self) -> None:
         assert explored.names("recipes") == set(RECIPES)
         assert all(fixture("recipes", recipe).CASES for recipe in RECIPES)
 
     @pytest.mark.parametrize(("recipe", "case"), CASES)
-    def test_what_is_given_fails(self, recipe: str, case: Case) -> None:
+    def test_input_fails(self, recipe: str, case: Case) -> None:
         assert failing(case.bad, case.proof) == case.proof.fails
 
     @pytest.mark.parametrize(("recipe", "case"), CASES)
-    def test_what_is_made_never_fails(self, recipe: str, case: Case, tmp_path: Path) -> None:
+    def test_fixed_code_never_fails(self, recipe: str, case: Case, tmp_path: Path) -> None:
         assert_safe(fixed(case, recipe, tmp_path), case.proof)

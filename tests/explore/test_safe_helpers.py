@@ -1,4 +1,4 @@
-"""The proof of the helpers: all schedules of two processes, random ones of four, kills at every call, NFS."""
+"""Proof of the safe helpers: all interleavings of two processes, random ones of four, crashes, and NFS."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 class Proof(NamedTuple):
-    """What processes do with a helper, and what must hold at any time.
+    """A scenario for one helper and the invariants that it must keep.
 
     Attributes:
-        function: What each process does.
-        setup: What is there before.
-        check: What must hold, also where all are killed.
-        agree: Whether all get the same.
-        collective: Whether the processes meet.
-        syncs: Whether it promises to outlast a loss of power.
+        function: Runs in each process.
+        setup: Creates the initial tree.
+        check: Asserts what must hold at the end, even if all processes are killed.
+        agree: Whether all ranks must return the same result.
+        collective: Whether the helper is a collective.
+        syncs: Whether the helper promises that its result survives a power failure.
     """
 
     function: Callable[[Path, int], object]
@@ -47,7 +47,7 @@ def ensure_dir(root: Path, rank: int) -> None:
     (root / "a" / "b" / f"{rank}").touch()
 
 
-def old_state(root: Path) -> None:
+def make_old_state(root: Path) -> None:
     (root / "state").write_text('{"rank": -1}')
 
 
@@ -81,10 +81,10 @@ def replace(root: Path, rank: int) -> None:
 def remove(root: Path, rank: int) -> None:
     safe.remove(root / "state")
     with pytest.raises(FileNotFoundError):
-        open(root / "state")  # noqa: SIM115  # it does not come so far
+        open(root / "state")  # noqa: SIM115  # the call raises
 
 
-def a_tree(root: Path) -> None:
+def make_tree(root: Path) -> None:
     (root / "tree" / "in").mkdir(parents=True)
     (root / "tree" / "in" / "x").touch()
 
@@ -97,7 +97,7 @@ def remove_tree(root: Path, rank: int) -> None:
     safe.remove_tree(root / "tree")
 
 
-def an_old_link(root: Path) -> None:
+def make_old_link(root: Path) -> None:
     (root / "link").symlink_to("old")
 
 
@@ -109,7 +109,7 @@ def publish_symlink(root: Path, rank: int) -> None:
     safe.publish_symlink("new", root / "link")
 
 
-def an_archive(root: Path) -> None:
+def make_archive(root: Path) -> None:
     with tarfile.open(root / "a.tar", "w") as bundle:
         for name in ("d/x", "d/y"):
             member = tarfile.TarInfo(name)
@@ -170,7 +170,7 @@ def decide_on_main(root: Path, rank: int) -> bool:
     return safe.decide_on_main(lambda: os.path.exists(root / "state"))
 
 
-def one_writes_for_all(root: Path, rank: int) -> None:
+def write_once_per_filesystem(root: Path, rank: int) -> None:
     if safe.is_main_on_this_filesystem(root):
         os.mkdir(root / "made")
 
@@ -185,20 +185,20 @@ def wait_for_path(root: Path, rank: int) -> str:
 
 PROOFS = {
     "ensure_dir": Proof(ensure_dir, syncs=True),
-    "remove": Proof(remove, old_state, syncs=True),
-    "remove_tree": Proof(remove_tree, a_tree, is_whole_tree, syncs=True),
-    "atomic_write": Proof(atomic_write, old_state, is_whole, syncs=True),
-    "atomic_write read": Proof(read_while_written, old_state, is_whole, syncs=True),
-    "atomic_path": Proof(atomic_path, old_state, is_whole, syncs=True),
-    "replace": Proof(replace, old_state, is_whole),
-    "publish_symlink": Proof(publish_symlink, an_old_link, is_link, syncs=True),
-    "extract_once": Proof(extract_once, an_archive, is_extracted, agree=True, syncs=True),
+    "remove": Proof(remove, make_old_state, syncs=True),
+    "remove_tree": Proof(remove_tree, make_tree, is_whole_tree, syncs=True),
+    "atomic_write": Proof(atomic_write, make_old_state, is_whole, syncs=True),
+    "atomic_write read": Proof(read_while_written, make_old_state, is_whole, syncs=True),
+    "atomic_path": Proof(atomic_path, make_old_state, is_whole, syncs=True),
+    "replace": Proof(replace, make_old_state, is_whole),
+    "publish_symlink": Proof(publish_symlink, make_old_link, is_link, syncs=True),
+    "extract_once": Proof(extract_once, make_archive, is_extracted, agree=True, syncs=True),
     "download_once": Proof(download_once, None, is_fetched, agree=True, syncs=True),
     "barrier": Proof(barrier, agree=True, collective=True),
     "run_on_main": Proof(run_on_main, agree=True, collective=True),
     "run_on_main failing": Proof(run_on_main_that_fails, agree=True, collective=True),
     "decide_on_main": Proof(decide_on_main, agree=True, collective=True),
-    "is_main_on_this_filesystem": Proof(one_writes_for_all, collective=True),
+    "is_main_on_this_filesystem": Proof(write_once_per_filesystem, collective=True),
     "wait_for_path": Proof(wait_for_path, agree=True),
 }
 helpers = pytest.mark.parametrize("name", PROOFS)
@@ -212,7 +212,7 @@ def proved(name: str, **options: object) -> Result:
         check=proof.check,
         agree=proof.agree,
         distributed=proof.collective,
-        # the others may be slow for longer than any time-out
+        # the other rank may be slower than any timeout
         expected=TimeoutError if name == "wait_for_path" else (),
         **options,  # type: ignore[arg-type]
     )
@@ -220,12 +220,12 @@ def proved(name: str, **options: object) -> Result:
 
 def test_every_helper_has_a_proof() -> None:
     proved_names = {name.split()[0] for name in PROOFS}
-    # it makes no call, and waits for nobody
+    # `is_main_process` makes no filesystem call and does not wait
     assert proved_names | {"is_main_process"} == set(safe.__all__)
 
 
 def assert_holds(name: str, most: int = 10_000, **options: object) -> None:
-    """No schedule fails: of all that there are, or of as many as this run goes through."""
+    """Assert that no interleaving fails, up to the limit of this run."""
     limit = bound(min(most, 20), most)
     result = proved(name, max_schedules=limit, **options)
     result.assert_ok()
@@ -234,26 +234,26 @@ def assert_holds(name: str, most: int = 10_000, **options: object) -> None:
 
 @helpers
 @pytest.mark.parametrize("filesystem", ["posix", "nfs"])
-def test_every_schedule_of_two_processes_holds(name: str, filesystem: str) -> None:
+def test_every_interleaving_of_two_processes_passes(name: str, filesystem: str) -> None:
     assert_holds(name, filesystem=filesystem)
 
 
 @helpers
-def test_random_schedules_of_four_processes_hold(name: str) -> None:
+def test_random_interleavings_of_four_processes_pass(name: str) -> None:
     proved(name, processes=4, max_schedules=0, samples=bound(2, 12), seed=1).assert_ok()
 
 
 @helpers
-def test_a_kill_at_every_call_leaves_nothing_half_done(name: str) -> None:
+def test_kill_at_any_call_leaves_no_partial_result(name: str) -> None:
     assert_holds(name, most=40 if name in {"extract_once", "download_once"} else 10_000, crash="kill")
 
 
 @pytest.mark.parametrize("name", [name for name, proof in PROOFS.items() if proof.syncs])
-def test_a_loss_of_power_leaves_nothing_half_done(name: str) -> None:
+def test_power_failure_leaves_no_partial_result(name: str) -> None:
     assert_holds(name, crash="power", processes=1)
 
 
-def test_what_does_not_promise_to_sync_does_not_outlast_a_loss_of_power() -> None:
+def test_unsynced_helper_does_not_survive_power_failure() -> None:
     result = proved("replace", crash="power", processes=1)
     assert result.failure is not None
     assert result.failure.kind == "crash"
@@ -269,7 +269,7 @@ def test_what_does_not_promise_to_sync_does_not_outlast_a_loss_of_power() -> Non
         ("remove", "_patiently", lambda call, path: os.path.exists(path) and call(path), {}),
     ],
 )
-def test_a_helper_without_its_care_falls(
+def test_helper_without_its_safeguard_fails(
     name: str, broken: str, by: object, options: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if name == "remove":

@@ -1,4 +1,4 @@
-"""Files of a user that are rewritten: when killed, on a full disk, with others at work, by two at once."""
+"""Atomic rewrites of user files: killed processes, full disks, and concurrent writers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FIXED = (
     'import os\nfrom pathlib import Path\n\nif not os.path.exists("d"):\n    Path("d").mkdir(exist_ok=True)\n'
 )
 DEAD: Final = 2_000_000_000
-"""No process has this number."""
+"""No process has this ID."""
 FAILURES = [errno.ENOSPC, errno.EIO, errno.EDQUOT]
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="extended attributes as Linux has them")
@@ -53,14 +53,14 @@ forking = pytest.mark.skipif(not hasattr(os, "fork"), reason="a process is kille
 
 @pytest.fixture
 def file(here: Path) -> Path:
-    """A file with the old text."""
+    """A file with the old content."""
     Path("a.py").write_bytes(OLD)
     return Path("a.py")
 
 
 @pytest.fixture(params=["swapped", "renamed"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways in which a file gets its place: as the system can, and as all can."""
+    """Both ways to replace a file: by exchanging two names, where supported, and by renaming."""
     if request.param == "renamed":
         monkeypatch.setattr(atomic_write, "swap", lambda one, other: False)
     elif not can_swap():
@@ -84,8 +84,8 @@ def temporary(process: int, place: str = "") -> Path:
     return Path(f".fsrace-lint.{place or stale_temporaries.here()}.{process}.0123456789abcdef.tmp")
 
 
-class TestWhatIsKept:
-    def test_owner_group_and_every_bit_of_the_mode(self, file: Path, way: str) -> None:
+class TestPreservedMetadata:
+    def test_owner_group_and_mode_bits_are_preserved(self, file: Path, way: str) -> None:
         if os.geteuid() != 0:
             pytest.skip("only root gives files away")
         os.chown(file, 12345, 23456)
@@ -94,8 +94,10 @@ class TestWhatIsKept:
         status = file.stat()
         assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (12345, 23456, 0o6751)
 
-    @pytest.mark.parametrize(("place", "whose"), [(4, "somebody else"), (5, "a group")])
-    def test_what_cannot_be_given_back_is_refused(
+    @pytest.mark.parametrize(
+        ("place", "whose"), [(4, "belongs to another user"), (5, "belongs to a group that you cannot assign")]
+    )
+    def test_ownership_that_cannot_be_restored_is_refused(
         self, file: Path, monkeypatch: pytest.MonkeyPatch, place: int, whose: str
     ) -> None:
         values = list(file.stat())
@@ -108,23 +110,23 @@ class TestWhatIsKept:
         with Path("b").open("wb") as stream, pytest.raises(ObstacleError, match=whose):
             metadata.dress(stream.fileno(), Path("b"), file, os.stat_result(values))
 
-    def test_a_mode_that_is_silently_not_given_is_refused(
+    def test_mode_that_is_silently_not_applied_is_refused(
         self, file: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         file.chmod(0o751)
         monkeypatch.setattr(os, "fchmod", lambda descriptor, mode: None)
-        with pytest.raises(ObstacleError, match="has the mode 751"):
+        with pytest.raises(ObstacleError, match="has mode 751, which would be lost"):
             exchange(file, OLD, NEW)
         assert (file.read_bytes(), entries()) == (OLD, {"a.py"})
 
     @linux
-    def test_extended_attributes(self, file: Path, way: str) -> None:
+    def test_extended_attributes_are_preserved(self, file: Path, way: str) -> None:
         set_attribute(file, "user.origin", b"\0 anything")
         exchange(file, OLD, NEW)
         assert (os.getxattr(file, "user.origin"), file.read_bytes()) == (b"\0 anything", NEW)
 
     @linux
-    def test_access_lists_and_nothing_from_the_folder(self, file: Path, way: str) -> None:
+    def test_acl_is_preserved_and_directory_default_is_not_applied(self, file: Path, way: str) -> None:
         set_attribute(file, "system.posix_acl_access", access_list(12345))
         Path("plain.py").write_bytes(OLD)
         os.setxattr(".", "system.posix_acl_default", access_list(23456))
@@ -139,16 +141,16 @@ class TestWhatIsKept:
     @pytest.mark.parametrize(
         ("name", "reason"),
         [
-            ("user.note", "extended attribute user.note"),
+            ("user.note", "extended attribute `user.note`"),
             ("system.nfs4_acl", "access list"),
-            ("security.capability", "extended attribute security.capability"),
+            ("security.capability", "extended attribute `security.capability`"),
             ("security.selinux", None),
             ("security.ima", None),
             ("trusted.overlay.origin", None),
             ("lustre.lov", None),
         ],
     )
-    def test_an_attribute_that_cannot_be_kept(
+    def test_attribute_that_cannot_be_preserved(
         self, file: Path, monkeypatch: pytest.MonkeyPatch, name: str, reason: str | None
     ) -> None:
         def refuse(*_: object) -> None:
@@ -166,7 +168,7 @@ class TestWhatIsKept:
         assert (file.read_bytes(), entries()) == (OLD, {"a.py"})
 
     @linux
-    def test_an_attribute_that_a_new_file_has_anyway(
+    def test_attribute_that_a_new_file_inherits_is_not_set(
         self, file: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(os, "listxattr", lambda path: ["system.nfs4_acl"])
@@ -176,7 +178,9 @@ class TestWhatIsKept:
         assert file.read_bytes() == NEW
 
     @linux
-    def test_a_filesystem_without_attributes(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_filesystem_without_extended_attributes(
+        self, file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def refuse(*_: object) -> None:
             raise OSError(errno.ENOTSUP, "Operation not supported")
 
@@ -193,7 +197,7 @@ def set_attribute(file: Path, name: str, value: bytes) -> None:
 
 
 def access_list(user: int) -> bytes:
-    """An access list as the kernel takes it: rights of one more user."""
+    """A POSIX ACL in the kernel's format that grants access to one more user."""
     nobody = 0xFFFFFFFF
     rows = [(1, 6, nobody), (2, 6, user), (4, 4, nobody), (0x10, 6, nobody), (0x20, 0, nobody)]
     return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *row) for row in rows)
@@ -231,17 +235,17 @@ def gone(file: Path) -> None:
     file.unlink()
 
 
-def folder(file: Path) -> None:
+def directory(file: Path) -> None:
     file.unlink()
     file.mkdir()
     (file / "theirs").write_bytes(THEIRS)
 
 
-OTHERS = [in_place, renamed, linked, moved, shared, closed, gone, folder]
+OTHERS = [in_place, renamed, linked, moved, shared, closed, gone, directory]
 
 
 def tree() -> dict[str, object]:
-    """What there is: where links lead, and what files hold, their mode and how many names they have."""
+    """The directory tree: link targets, and the content, mode, and link count of each file."""
     found: dict[str, object] = {}
     for path in sorted(Path().rglob("*")):
         if path.is_symlink():
@@ -252,7 +256,7 @@ def tree() -> dict[str, object]:
 
 
 def before(step: Callable[..., Any], act: Callable[[Path], object], file: Path, left: int = 1) -> Any:
-    """Have somebody else act just before a step, the first time or the first few."""
+    """Wrap a step so that another process acts just before it, the first `left` times."""
     times = [left]
 
     def late(*arguments: Any, **options: Any) -> Any:
@@ -264,8 +268,8 @@ def before(step: Callable[..., Any], act: Callable[[Path], object], file: Path, 
     return late
 
 
-def made(act: Callable[[Path], None], file: Path) -> dict[str, object]:
-    """What somebody else alone makes of the old file."""
+def tree_after(act: Callable[[Path], None], file: Path) -> dict[str, object]:
+    """The tree that results if only the other process changes the old file."""
     shutil.rmtree(file) if file.is_dir() else file.unlink(missing_ok=True)
     Path("theirs").unlink(missing_ok=True)
     file.write_bytes(OLD)
@@ -273,9 +277,11 @@ def made(act: Callable[[Path], None], file: Path) -> dict[str, object]:
     return tree()
 
 
-class TestSomebodyElse:
+class TestConcurrentChange:
     @pytest.mark.parametrize("act", OTHERS)
-    def test_between_reading_and_writing(self, file: Path, act: Callable[[Path], None], way: str) -> None:
+    def test_change_between_read_and_write_is_refused(
+        self, file: Path, act: Callable[[Path], None], way: str
+    ) -> None:
         if act is moved:
             pytest.skip("that the link is new, only a run knows: below, of links")
         act(file)
@@ -285,27 +291,27 @@ class TestSomebodyElse:
         assert tree() == after
 
     @pytest.mark.parametrize("act", OTHERS)
-    def test_while_the_new_file_is_written(
+    def test_change_while_the_new_file_is_written_is_refused(
         self, file: Path, act: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch, way: str
     ) -> None:
         monkeypatch.setattr(os, "fsync", before(os.fsync, act, file))
         with pytest.raises(ObstacleError):
             exchange(file, OLD, NEW)
-        assert tree() == made(act, file)
+        assert tree() == tree_after(act, file)
 
     @pytest.mark.parametrize("act", OTHERS)
-    def test_in_the_last_instant(
+    def test_change_just_before_the_exchange_is_refused(
         self, file: Path, act: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         if not can_swap():
             pytest.skip("files cannot change places here")
         monkeypatch.setattr(atomic_write, "swap", before(rename_exchange.swap, act, file))
-        with pytest.raises(ObstacleError, match="in the meantime"):
+        with pytest.raises(ObstacleError, match="by another process during the run"):
             exchange(file, OLD, NEW)
-        assert tree() == made(act, file)
+        assert tree() == tree_after(act, file)
 
     @pytest.mark.parametrize("late", [False, True])
-    def test_a_mode_that_is_given_meanwhile(
+    def test_concurrent_chmod_is_refused(
         self, file: Path, monkeypatch: pytest.MonkeyPatch, *, late: bool
     ) -> None:
         if late and not can_swap():
@@ -313,23 +319,27 @@ class TestSomebodyElse:
         monkeypatch.setattr(atomic_write, "swap", lambda one, other: False)
         step = before(rename_exchange.swap if late else os.fsync, lambda file: file.chmod(0o755), file)
         monkeypatch.setattr(*((atomic_write, "swap") if late else (os, "fsync")), step)
-        with pytest.raises(ObstacleError, match="changed by somebody else"):
+        with pytest.raises(ObstacleError, match="changed by another process"):
             exchange(file, OLD, NEW)
         assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (OLD, 0o755)
 
-    def test_into_the_old_file_just_after_it(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Who had it open knows nothing of a new one."""
+    def test_write_to_the_old_file_after_the_exchange_is_kept(
+        self, file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A process that has the old file open does not see the new one."""
         if not can_swap():
             pytest.skip("files cannot change places here")
         with file.open("wb", buffering=0) as stream:
             stream.write(OLD)
             late = before(atomic_write.sync_folder, lambda _: stream.write(THEIRS), file)
             monkeypatch.setattr(atomic_write, "sync_folder", late)
-            with pytest.raises(ObstacleError, match="changed by somebody else"):
+            with pytest.raises(ObstacleError, match="changed by another process"):
                 exchange(file, OLD, NEW)
         assert (file.read_bytes(), entries()) == (OLD + THEIRS, {"a.py"})
 
-    def test_in_the_last_instant_and_again(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_second_change_during_rollback_is_saved(
+        self, file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         if not can_swap():
             pytest.skip("files cannot change places here")
         texts = iter([b"first", b"second"])
@@ -338,13 +348,15 @@ class TestSomebodyElse:
             file.write_bytes(next(texts))
 
         monkeypatch.setattr(atomic_write, "swap", before(rename_exchange.swap, act, file, left=2))
-        with pytest.raises(ObstacleError, match=r"a text of his is now in a\.py\.fsrace-lint\..*\.saved"):
+        with pytest.raises(
+            ObstacleError, match=r"a version that it wrote is saved as a\.py\.fsrace-lint\..*\.saved"
+        ):
             exchange(file, OLD, NEW)
         (saved,) = entries() - {"a.py"}
         assert {file.read_bytes(), Path(saved).read_bytes()} == {b"first", b"second"}
 
     @pytest.mark.parametrize("late", [False, True])
-    def test_who_made_the_same_change_did_no_harm(
+    def test_identical_concurrent_change_is_accepted(
         self, file: Path, monkeypatch: pytest.MonkeyPatch, way: str, *, late: bool
     ) -> None:
         def act(file: Path) -> None:
@@ -359,7 +371,7 @@ class TestSomebodyElse:
         assert (file.stat().st_mtime_ns, entries()) == (7, {"a.py"})
 
 
-class TestLeftovers:
+class TestStaleTemporaries:
     @pytest.mark.parametrize(
         ("is_dead", "place", "age", "stays"),
         [
@@ -370,7 +382,7 @@ class TestLeftovers:
             (True, "01234567", 7200, False),
         ],
     )
-    def test_what_nobody_writes_any_more_goes(
+    def test_temporary_of_a_dead_process_is_removed(
         self, monkeypatch: pytest.MonkeyPatch, place: str, age: int, *, is_dead: bool, stays: bool
     ) -> None:
         process = DEAD if is_dead else os.getpid()
@@ -380,7 +392,7 @@ class TestLeftovers:
         stale_temporaries.sweep(Path())
         assert temporary(process, place).exists() == stays
 
-    def test_what_is_none_of_ours_stays(self) -> None:
+    def test_unrelated_files_are_kept(self) -> None:
         names = {
             ".fsrace-lint.tmp",
             f".fsrace-lint.{DEAD}.0123456789abcdef.tmp",
@@ -395,7 +407,7 @@ class TestLeftovers:
         stale_temporaries.sweep(Path())
         assert entries() == names | {str(temporary(DEAD)), str(temporary(DEAD + 1))}
 
-    def test_what_another_user_left_stays(self) -> None:
+    def test_temporary_of_another_user_is_kept(self) -> None:
         if os.geteuid() != 0:
             pytest.skip("only root gives files away")
         temporary(DEAD).touch()
@@ -404,12 +416,12 @@ class TestLeftovers:
         assert temporary(DEAD).exists()
 
     @pytest.mark.parametrize("write_it", [lambda file: put(file, NEW), lambda file: exchange(file, OLD, NEW)])
-    def test_the_next_one_who_writes_sweeps(self, file: Path, write_it: Callable[[Path], None]) -> None:
+    def test_write_removes_stale_temporaries(self, file: Path, write_it: Callable[[Path], None]) -> None:
         temporary(DEAD).write_bytes(OLD)
         write_it(file)
         assert (file.read_bytes(), entries()) == (NEW, {"a.py"})
 
-    def test_the_second_name_of_a_file_that_was_just_made_is_no_hard_link(self, file: Path) -> None:
+    def test_stale_temporary_link_does_not_count_as_a_hard_link(self, file: Path) -> None:
         temporary(DEAD).hardlink_to(file)
         exchange(file, OLD, NEW)
         assert (file.read_bytes(), entries()) == (NEW, {"a.py"})
@@ -417,7 +429,7 @@ class TestLeftovers:
         with pytest.raises(ObstacleError, match="hard link"):
             exchange(file, NEW, OLD)
 
-    def test_fix_sweeps_where_it_has_nothing_to_write(self) -> None:
+    def test_fix_removes_stale_temporaries_without_writing(self) -> None:
         write({"pkg/a.py": "x = 1\n"})
         left = Path("pkg") / temporary(DEAD)
         left.touch()
@@ -426,7 +438,7 @@ class TestLeftovers:
         run("fix", code=0)
         assert not left.exists()
 
-    def test_a_leftover_is_no_source(self) -> None:
+    def test_temporary_is_not_checked_as_source(self) -> None:
         write({"a.py": FIXED, str(temporary(os.getpid())): HAZARD})
         assert "No filesystem races found in 1 file" in run("check", code=0).stdout
 
@@ -437,8 +449,8 @@ CHANGES: Final = (
 )
 
 
-def stopping(step: Callable[[], None]) -> None:
-    """Have every call that reads or changes the files of the project call `step` first."""
+def call_before_each_access(step: Callable[[], None]) -> None:
+    """Call `step` before each call that reads or changes project files."""
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
         if event in CHANGES and not str(arguments[0]).endswith((".pyc", ".toml", "site-packages")):
@@ -456,8 +468,8 @@ def stopping(step: Callable[[], None]) -> None:
         setattr(where, name, stopped(getattr(where, name)))
 
 
-def child(act: Callable[[], object]) -> int:
-    """Run something in a forked process; give its exit code, or the negative number of what killed it."""
+def run_forked(act: Callable[[], object]) -> int:
+    """Run a function in a forked process; return its exit code or negative signal number."""
     process = os.fork()
     if process == 0:
         code = 99
@@ -472,7 +484,7 @@ def child(act: Callable[[], object]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
-def fixing() -> None:
+def run_fix() -> None:
     main.main(["fix", "--no-cache", "--quiet"], prog_name="fsrace-lint")
 
 
@@ -485,32 +497,32 @@ class TestKilled:
             write({name: HAZARD})
             Path(name).chmod(mode)
 
-    def state(self) -> list[str]:
-        """See that every file is whole, and give what lies beside."""
+    def leftover_files(self) -> list[str]:
+        """Assert that every file is complete, and return any extra files."""
         for name, mode in self.FILES.items():
             assert Path(name).read_text() in (HAZARD, FIXED)
             assert stat.S_IMODE(Path(name).stat().st_mode) == mode
         known = {"pyproject.toml", "pkg", "one", "two", *self.FILES}
         return [str(path) for path in Path().rglob("*") if str(path) not in known]
 
-    def test_at_every_step(self, way: str) -> None:
-        """Not while it reads: there is nothing to lose."""
+    def test_kill_at_every_step_leaves_complete_files(self, way: str) -> None:
+        """Kills during reads are left out: nothing can be lost there."""
         self.prepare()
         run("fix", "--no-cache", code=0)
-        assert self.state() == []
+        assert self.leftover_files() == []
         assert [Path(name).read_text() for name in self.FILES] == [FIXED]
         number, left, whole = 0, 0, False
         while not whole:
             self.prepare()
-            whole = child(lambda number=number: self.killed_at(number)) == 0  # type: ignore[misc]
-            left += len(beside := self.state())
-            assert len(beside) <= 1
-            assert child(fixing) == 0
-            assert self.state() == []
+            whole = run_forked(lambda number=number: self.killed_at(number)) == 0  # type: ignore[misc]
+            left += len(extra := self.leftover_files())
+            assert len(extra) <= 1
+            assert run_forked(run_fix) == 0
+            assert self.leftover_files() == []
             assert [Path(name).read_text() for name in self.FILES] == [FIXED]
             number += 1
         assert number > 15, "there are steps to be killed at"
-        assert left > 5, "and a kill leaves a file beside"
+        assert left > 5, "some kills must leave a temporary file"
 
     def killed_at(self, number: int) -> None:
         whole, left = repair.write, [number]
@@ -525,13 +537,13 @@ class TestKilled:
         def write_it(*patch: Any) -> str | None:
             if not began:
                 began.append(True)
-                stopping(step)
+                call_before_each_access(step)
             return whole(*patch)
 
-        setattr(repair, "write", write_it)  # noqa: B010  # nobody sees the child
-        fixing()
+        setattr(repair, "write", write_it)  # noqa: B010  # only the child process is affected
+        run_fix()
 
-    def test_such_a_test_sees_a_naive_write(self) -> None:
+    def test_kill_test_detects_a_naive_write(self) -> None:
         def naive(*_: Any) -> None:
             for name in self.FILES:
                 with Path(name).open("w", buffering=1) as stream:
@@ -540,19 +552,19 @@ class TestKilled:
                     os.kill(os.getpid(), signal.SIGKILL)
 
         self.prepare()
-        assert child(naive) == -signal.SIGKILL
+        assert run_forked(naive) == -signal.SIGKILL
         with pytest.raises(AssertionError):
-            self.state()
+            self.leftover_files()
 
 
 STEPS = ("open", "fdopen", "fsync", "fstat", "fchmod", "fchown", "listxattr", "access", "replace")
 
 
-class TestTheDisk:
+class TestDiskErrors:
     @pytest.mark.parametrize("error", FAILURES)
     @pytest.mark.parametrize("step", STEPS)
     @pytest.mark.parametrize("act", [put, lambda file, data: exchange(file, OLD, data)])
-    def test_an_error_of_any_step_loses_nothing(
+    def test_error_at_any_step_loses_nothing(
         self,
         file: Path,
         act: Callable[[Path, bytes], None],
@@ -576,13 +588,15 @@ class TestTheDisk:
             except OSError as problem:
                 failed = problem
         assert file.read_bytes() == (OLD if failed else NEW)
-        assert failed is not None or step == "fchown", "the owner is the same, so nobody is asked"
+        assert failed is not None or step == "fchown", "fchown is not called because the owner is unchanged"
         assert stat.S_IMODE(file.stat().st_mode) == 0o640
         assert entries() == {"a.py"}
 
     @pytest.mark.parametrize("when", ["write", "close"])
-    def test_an_error_of_a_stream(self, file: Path, when: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        """NFS tells of a full disk when a file is closed."""
+    def test_stream_error_keeps_the_old_file(
+        self, file: Path, when: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """NFS reports a full disk when a file is closed."""
         real = os.fdopen
         monkeypatch.setattr(os, "fdopen", lambda descriptor, mode: Failing(real(descriptor, mode), when))
         with pytest.raises(OSError, match="Disk quota"):
@@ -590,19 +604,19 @@ class TestTheDisk:
         assert (file.read_bytes(), entries()) == (OLD, {"a.py"})
 
     @forking
-    def test_no_room(self) -> None:
+    def test_file_size_limit_keeps_the_old_file(self) -> None:
         write({"a.py": HAZARD, "big.py": HAZARD + f"# {20_000 * 'x'}\n"})
 
         def limited() -> None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
-            fixing()
+            run_fix()
 
-        assert child(limited) == 2
+        assert run_forked(limited) == 2
         assert Path("a.py").read_text() == FIXED
         assert Path("big.py").read_text() == HAZARD + f"# {20_000 * 'x'}\n"
         assert entries() == {"a.py", "big.py"}
 
-    def test_a_full_disk_is_a_failure_in_one_line(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_full_disk_is_a_one_line_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def full(*_: Any) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -610,12 +624,12 @@ class TestTheDisk:
         monkeypatch.setattr(os, "fsync", full)
         for arguments in (("fix",), ("check", "--add-noqa")):
             done = run(*arguments, code=2)
-            told = [line for line in done.stderr.splitlines() if "No space" in line]
-            assert told == ["Error: a.py: cannot be written: No space left on device"]
+            message = [line for line in done.stderr.splitlines() if "No space" in line]
+            assert message == ["Error: a.py: cannot write the file: No space left on device"]
         assert run("fix", "--silent", code=2).output == ""
         assert (Path("a.py").read_text(), entries() - {".fsrace_cache"}) == (HAZARD, {"a.py"})
 
-    def test_a_small_filesystem(self) -> None:
+    def test_full_filesystem_keeps_the_old_file(self) -> None:
         mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(Path.cwd())]
         done = subprocess.run(mount, capture_output=True, check=False) if shutil.which("mount") else None
         if done is None or done.returncode != 0:
@@ -628,8 +642,8 @@ class TestTheDisk:
             with Path("filler").open("wb", buffering=0) as stream, contextlib.suppress(OSError):
                 while stream.write(bytes(4096)):
                     pass
-            told = run("fix", "--no-cache", code=2).stderr
-            assert "a.py: cannot be written: No space left on device" in told
+            message = run("fix", "--no-cache", code=2).stderr
+            assert "a.py: cannot write the file: No space left on device" in message
             assert (Path("a.py").read_text(), entries()) == (HAZARD, {"a.py", "filler"})
             Path("filler").unlink()
             run("fix", "--no-cache", code=0)
@@ -639,19 +653,19 @@ class TestTheDisk:
             subprocess.run(["umount", str(place)], check=True)
 
     @linux
-    def test_an_immutable_file(self) -> None:
+    def test_immutable_file_is_not_fixed(self) -> None:
         write({"a.py": HAZARD})
         made = ["chattr", "+i", "a.py"]
         if not shutil.which("chattr") or subprocess.run(made, capture_output=True, check=False).returncode:
             pytest.skip("files cannot be made immutable here")
         try:
-            assert "FSR101 not fixed: is read-only" in run("fix", code=1).stderr
+            assert "FSR101 not fixed: the file is read-only" in run("fix", code=1).stderr
             assert (Path("a.py").read_text(), entries() - {".fsrace_cache"}) == (HAZARD, {"a.py"})
         finally:
             subprocess.run(["chattr", "-i", "a.py"], check=True)
 
     @forking
-    def test_a_folder_that_takes_no_files(self) -> None:
+    def test_directory_without_write_permission(self) -> None:
         if os.geteuid() != 0:
             pytest.skip("the file must belong to another user")
         scratch = Path(os.path.realpath(os.environ.get("TMPDIR", "/tmp")), f"fsrace-{os.urandom(8).hex()}")
@@ -661,7 +675,7 @@ class TestTheDisk:
             (scratch / "a.py").chmod(0o666)
             scratch.chmod(0o755)
 
-            def nobody() -> int:
+            def as_another_user() -> int:
                 os.setgroups([])
                 os.setgid(65534)
                 os.setuid(65534)
@@ -671,16 +685,16 @@ class TestTheDisk:
                     return 7
                 return 0
 
-            assert child(nobody) == 7
+            assert run_forked(as_another_user) == 7
             scratch.chmod(0o777)
-            assert child(nobody) == 7, "his file would be ours"
+            assert run_forked(as_another_user) == 7, "the file would change owner"
             assert [(entry.name, entry.read_bytes()) for entry in scratch.iterdir()] == [("a.py", OLD)]
         finally:
             shutil.rmtree(scratch)
 
 
 class Failing:
-    """A stream that cannot be written, or says so only when it is closed."""
+    """A stream that fails on write, or only on close."""
 
     def __init__(self, stream: Any, says: str) -> None:
         self.stream, self.says = stream, says
@@ -703,7 +717,7 @@ class Failing:
 
 
 class TestLinks:
-    def test_the_target_is_written_and_the_link_stays(self) -> None:
+    def test_fix_writes_the_target_and_keeps_the_link(self) -> None:
         write({"real/a.py": HAZARD, "pyproject.toml": '[tool.fsrace-lint]\nexclude = ["real/"]\n'})
         Path("a.py").symlink_to("real/a.py")
         run("fix", code=0)
@@ -711,38 +725,41 @@ class TestLinks:
         assert Path("real/a.py").read_text() == FIXED
 
     @pytest.mark.parametrize("arguments", [("fix",), ("check", "--add-noqa")])
-    def test_none_is_followed_out_of_the_project(self, arguments: tuple[str, ...]) -> None:
+    def test_link_out_of_the_project_is_not_followed(self, arguments: tuple[str, ...]) -> None:
         write({"other/a.py": HAZARD, "project/pyproject.toml": ""})
         Path("project/a.py").symlink_to("../other/a.py")
         done = run(*arguments, "project", code=1)
         other = Path("other/a.py").resolve()
-        assert f"leads out of the project, to {other}" in done.stderr
+        assert f"the file is a symbolic link to {other}, outside the project\n" in done.stderr
         assert Path("other/a.py").read_text() == HAZARD
 
-    def test_a_project_behind_a_link(self) -> None:
+    def test_project_reached_through_a_link(self) -> None:
         write({"real/a.py": HAZARD, "real/pyproject.toml": ""})
         Path("project").symlink_to("real")
         run("fix", "project", code=0)
         assert Path("real/a.py").read_text() == FIXED
 
-    def test_a_file_that_becomes_a_link(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_file_replaced_by_a_link_during_the_run(self, monkeypatch: pytest.MonkeyPatch) -> None:
         write({"a.py": HAZARD})
         monkeypatch.setattr(repair, "write", before(repair.write, moved, Path("a.py")))
-        assert "FSR101 not fixed: was replaced by a link in the meantime" in run("fix", code=1).stderr
+        assert (
+            "FSR101 not fixed: the file was replaced by a symbolic link during the run"
+            in run("fix", code=1).stderr
+        )
         assert (Path("a.py").is_symlink(), Path("theirs").read_text()) == (True, HAZARD)
 
-    def test_a_folder_that_becomes_a_link_out_of_the_project(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_directory_replaced_by_a_link_out_of_the_project(self, monkeypatch: pytest.MonkeyPatch) -> None:
         write({"project/pyproject.toml": "", "project/pkg/a.py": HAZARD})
 
-        def act(folder: Path) -> None:
-            folder.rename("elsewhere")
-            folder.symlink_to("../elsewhere")
+        def act(directory: Path) -> None:
+            directory.rename("elsewhere")
+            directory.symlink_to("../elsewhere")
 
         monkeypatch.setattr(repair, "write", before(repair.write, act, Path("project/pkg")))
-        assert "leads out of the project" in run("fix", "project", code=1).stderr
+        assert "elsewhere/a.py, outside the project\n" in run("fix", "project", code=1).stderr
         assert Path("elsewhere/a.py").read_text() == HAZARD
 
-    def test_a_report_over_a_circle_of_links(self) -> None:
+    def test_output_file_in_a_link_loop_is_a_one_line_error(self) -> None:
         write({"a.py": FIXED})
         Path("report").symlink_to("loop")
         Path("loop").symlink_to("report")
@@ -751,7 +768,7 @@ class TestLinks:
         assert "internal" not in done.stderr
 
 
-class TestReadAgain:
+class TestChangeDuringRun:
     FILES: Final = {"a.py": HAZARD, "b.py": "import a\n\nx = 1  # noqa: E501\n", "c.py": "x = 1\n"}
 
     @pytest.mark.parametrize("name", ["a.py", "b.py", "c.py"])
@@ -763,7 +780,7 @@ class TestReadAgain:
             (("check", "--add-noqa"), comments, "add_noqa"),
         ],
     )
-    def test_a_file_that_changes_while_repairs_are_made(
+    def test_file_changed_while_fixes_are_computed(
         self,
         name: str,
         arguments: tuple[str, ...],
@@ -771,7 +788,7 @@ class TestReadAgain:
         step: str,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        """What is known from the cache is not held, and would be read only now."""
+        """A file whose facts come from the cache is not held in memory and is read only at this point."""
         write(self.FILES)
         for known in self.FILES:
             os.utime(known, (1_500_000_000, 1_500_000_000))
@@ -780,32 +797,32 @@ class TestReadAgain:
         act = before(getattr(module, step), lambda file: write({str(file): later}), Path(name))
         monkeypatch.setattr(module, step, act)
         done = run(*arguments, code=1 if name == "a.py" else 0)
-        assert "internal failure" not in done.stderr
-        assert ("changed by somebody else in the meantime" in done.stderr) == (name == "a.py")
+        assert "internal error" not in done.stderr
+        assert ("changed by another process during the run" in done.stderr) == (name == "a.py")
         assert Path(name).read_text() == later
         assert name == "a.py" or Path("a.py").read_text() != HAZARD
 
-    def test_one_that_changes_while_they_are_judged(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_file_changed_while_fixes_are_verified(self, monkeypatch: pytest.MonkeyPatch) -> None:
         write(self.FILES)
         whole = Run.everything
         theirs = before(whole, lambda file: write({str(file): "# theirs\n"}), Path("a.py"))
         monkeypatch.setattr(Run, "everything", theirs)
-        assert "changed by somebody else in the meantime" in run("fix", code=1).stderr
+        assert "changed by another process during the run" in run("fix", code=1).stderr
         assert Path("a.py").read_text() == "# theirs\n"
 
-    def test_the_copy_of_the_helpers(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_vendored_copy_changed_during_the_run(self, monkeypatch: pytest.MonkeyPatch) -> None:
         run("vendor", "fs_safe.py", code=0)
         Path("fs_safe.py").write_text("# mine\n")
         monkeypatch.setattr(
             os, "fsync", before(os.fsync, lambda file: file.write_bytes(THEIRS), Path("fs_safe.py"))
         )
-        assert "changed by somebody else" in run("vendor", "--force", "fs_safe.py", code=2).stderr
+        assert "changed by another process" in run("vendor", "--force", "fs_safe.py", code=2).stderr
         assert Path("fs_safe.py").read_bytes() == THEIRS
 
 
 @forking
-class TestTwoAtOnce:
-    def test_runs_of_the_program(self) -> None:
+class TestConcurrentRuns:
+    def test_two_concurrent_fix_runs(self) -> None:
         files = {f"m{number}.py": HAZARD.replace('"d"', f'"d{number}"') for number in range(6)}
         fixed = {name: FIXED.replace('"d"', f'"d{name[1]}"') for name in files}
         codes = set()
@@ -818,7 +835,7 @@ class TestTwoAtOnce:
                 if process == 0:
                     os.close(opened)
                     os.read(gate, 1)
-                    os._exit(child(fixing))
+                    os._exit(run_forked(run_fix))
                 processes.append(process)
             os.close(gate)
             os.close(opened)
@@ -828,8 +845,8 @@ class TestTwoAtOnce:
         assert codes <= {0}, "what the other one has done is done"
 
     @pytest.mark.parametrize("crash", ["none", "kill"])
-    def test_every_order(self, crash: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Where the system cannot let files change places: such a call could not be stopped."""
+    def test_every_interleaving_of_two_writers(self, crash: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Without the atomic exchange, because the explorer cannot interrupt that call."""
         monkeypatch.setattr(atomic_write, "swap", lambda one, other: False)
         most = 40 if crash == "none" else 25
         explore(

@@ -1,4 +1,4 @@
-"""What `--require-clean` asks of git, and that asking runs nothing of the repository."""
+"""What `--require-clean` checks with git, and that the check runs no code from the repository."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("git") is None, reason="there is no git"),
 ]
 
-NOTHING = "; nothing is written\n"
+NOTHING = "; no file was written\n"
 
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """No settings of the machine, and no repository above."""
+    """Isolate from the machine's git settings and from an enclosing repository."""
     for name in [name for name in os.environ if name.startswith("GIT_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
@@ -37,30 +37,30 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFact
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "always")
 
 
-def git(*arguments: str, folder: str = ".") -> str:
+def git(*arguments: str, directory: str = ".") -> str:
     who = ("-c", "user.name=A", "-c", "user.email=a@b.c", "-c", "init.defaultBranch=main")
     done = subprocess.run(
-        ["git", *who, *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=60
+        ["git", *who, *arguments], cwd=directory, capture_output=True, text=True, check=False, timeout=60
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def commit(files: dict[str, str], folder: str = ".") -> None:
-    """Make a repository with files."""
-    write({f"{folder}/{name}": text for name, text in files.items()})
-    git("init", "--quiet", folder=folder)
-    git("add", "--all", "--force", folder=folder)
-    git("commit", "--quiet", "--no-verify", "--message=m", folder=folder)
+def commit(files: dict[str, str], directory: str = ".") -> None:
+    """Create a repository and commit files."""
+    write({f"{directory}/{name}": text for name, text in files.items()})
+    git("init", "--quiet", directory=directory)
+    git("add", "--all", "--force", directory=directory)
+    git("commit", "--quiet", "--no-verify", "--message=m", directory=directory)
 
 
-def refused(*arguments: str) -> str:
-    """Give what is said where nothing is written."""
-    told = run("fix", "--require-clean", *arguments, code=2).stderr
-    assert told.startswith("Error: --require-clean: ")
-    assert told.endswith(NOTHING)
-    assert told.count("\n") == 1
-    return told.removeprefix("Error: --require-clean: ").removesuffix(NOTHING)
+def refusal(*arguments: str) -> str:
+    """Run fix, expect a refusal, and return its reason."""
+    message = run("fix", "--require-clean", *arguments, code=2).stderr
+    assert message.startswith("Error: --require-clean: ")
+    assert message.endswith(NOTHING)
+    assert message.count("\n") == 1
+    return message.removeprefix("Error: --require-clean: ").removesuffix(NOTHING)
 
 
 def fixed(name: str = "a.py") -> bool:
@@ -76,21 +76,21 @@ def staged() -> None:
     git("add", "a.py")
 
 
-def staged_and_taken_back() -> None:
+def staged_and_reverted() -> None:
     staged()
     write({"a.py": HAZARD})
 
 
-def taken_out() -> None:
+def removed_from_index() -> None:
     git("rm", "--quiet", "--cached", "a.py")
 
 
-def hidden() -> None:
+def assumed_unchanged() -> None:
     changed()
     git("update-index", "--assume-unchanged", "a.py")
 
 
-def skipped() -> None:
+def skip_worktree() -> None:
     changed()
     git("update-index", "--skip-worktree", "a.py")
 
@@ -106,9 +106,9 @@ def merging() -> None:
     write({"a.py": HAZARD})
 
 
-class TestAFile:
+class TestFileState:
     @pytest.mark.parametrize("format_", ["sha1", "sha256"])
-    def test_as_it_was_committed(self, format_: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_committed_file_is_fixed(self, format_: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("GIT_DEFAULT_HASH", format_)
         commit({"a.py": HAZARD, "pkg/b.py": HAZARD})
         assert git("rev-parse", "--show-object-format").strip() == format_
@@ -116,29 +116,30 @@ class TestAFile:
         assert (fixed(), fixed("pkg/b.py")) == (True, True)
 
     @pytest.mark.parametrize(
-        "act", [changed, staged, staged_and_taken_back, taken_out, hidden, skipped, merging]
+        "act",
+        [changed, staged, staged_and_reverted, removed_from_index, assumed_unchanged, skip_worktree, merging],
     )
-    def test_with_changes(self, act: Callable[[], None]) -> None:
+    def test_uncommitted_changes_are_refused(self, act: Callable[[], None]) -> None:
         commit({"a.py": HAZARD})
         act()
-        assert refused() == "a.py has uncommitted changes"
+        assert refusal() == "a.py has uncommitted changes"
         assert not fixed()
         run("fix", code=0)
 
     @pytest.mark.parametrize("ignored", ["", "a.py\n"])
-    def test_that_is_not_in_git(self, ignored: str) -> None:
+    def test_untracked_file_is_refused(self, ignored: str) -> None:
         commit({"b.py": "x = 1\n", ".gitignore": ignored})
         write({"a.py": HAZARD})
-        assert refused("a.py") == "a.py is not in git"
+        assert refusal("a.py") == "a.py is not tracked by git"
         assert not fixed()
 
-    def test_that_is_added_but_in_no_commit(self) -> None:
+    def test_staged_new_file_is_refused(self) -> None:
         commit({"b.py": "x = 1\n"})
         write({"a.py": HAZARD})
         git("add", "a.py")
-        assert refused() == "a.py has uncommitted changes"
+        assert refusal() == "a.py has uncommitted changes"
 
-    def test_only_files_that_would_be_written_count(self) -> None:
+    def test_only_files_to_be_written_are_checked(self) -> None:
         commit({"a.py": HAZARD, "b.py": "x = 1\n"})
         write({"b.py": "x = 2\n", "c.py": "x = 3\n"})
         run("fix", "--require-clean", code=0)
@@ -146,14 +147,14 @@ class TestAFile:
         write({"a.py": "x = 4\n"})
         run("fix", "--require-clean", code=0)
 
-    def test_all_or_nothing(self) -> None:
+    def test_one_dirty_file_refuses_all(self) -> None:
         commit({"a.py": HAZARD, "b.py": HAZARD, "c.py": HAZARD})
         write({"b.py": HAZARD + "\n", "c.py": HAZARD + "\n"})
-        assert refused() == "b.py has uncommitted changes, and 1 file more"
+        assert refusal() == "b.py has uncommitted changes, and 1 file more"
         assert not fixed()
 
     @pytest.mark.parametrize("text", ["a.py text eol=crlf\n", "* -text\n"])
-    def test_with_the_line_endings_of_the_checkout(self, text: str) -> None:
+    def test_checkout_line_endings_are_clean(self, text: str) -> None:
         data = HAZARD.replace("\n", "\r\n").encode()
         Path("a.py").write_bytes(data)
         commit({".gitattributes": text})
@@ -161,20 +162,20 @@ class TestAFile:
         run("fix", "--require-clean", code=0)
         assert fixed()
 
-    def test_whose_name_needs_quotes(self) -> None:
+    def test_names_that_need_quoting(self) -> None:
         names = ["-a.py", "b c.py", "ä*.py", ":(top)d.py"]
         commit({f"x/{name}": HAZARD for name in names})
         run("fix", "--require-clean", code=0)
         assert all(fixed(f"x/{name}") for name in names)
 
-    def test_behind_a_link(self) -> None:
+    def test_link_checks_its_target(self) -> None:
         write({"pyproject.toml": '[tool.fsrace-lint]\nexclude = ["real/"]\n'})
         Path("a.py").symlink_to("real/a.py")
         commit({"real/a.py": HAZARD})
         write({"real/a.py": HAZARD + "\n"})
-        assert refused() == "a.py has uncommitted changes"
+        assert refusal() == "a.py has uncommitted changes"
 
-    def test_that_is_changed_after_git_was_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_change_after_the_git_check_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         commit({"a.py": HAZARD})
         whole = git_clean.uncommitted
 
@@ -184,59 +185,59 @@ class TestAFile:
             return found
 
         monkeypatch.setattr(git_clean, "uncommitted", late)
-        assert "changed by somebody else" in run("fix", "--require-clean", code=1).stderr
+        assert "changed by another process" in run("fix", "--require-clean", code=1).stderr
 
-    def test_for_comments(self) -> None:
+    def test_add_noqa_requires_clean_files(self) -> None:
         commit({"a.py": HAZARD})
         changed()
-        told = run("check", "--add-noqa", "--require-clean", code=2).stderr
-        assert told == f"Error: --require-clean: a.py has uncommitted changes{NOTHING}"
+        message = run("check", "--add-noqa", "--require-clean", code=2).stderr
+        assert message == f"Error: --require-clean: a.py has uncommitted changes{NOTHING}"
         git("checkout", "--quiet", "a.py")
         run("check", "--add-noqa", "--require-clean", code=0)
         assert "# noqa: FSR101" in Path("a.py").read_text()
 
 
-class TestARepository:
-    def test_there_is_none(self) -> None:
+class TestRepository:
+    def test_no_repository_is_refused(self) -> None:
         write({"a.py": HAZARD})
-        assert refused().startswith("a.py is unknown to git: not a git repository")
+        assert refusal().startswith("a.py cannot be checked with git: not a git repository")
 
-    def test_there_is_no_commit(self) -> None:
+    def test_repository_without_commits_is_refused(self) -> None:
         write({"a.py": HAZARD})
         git("init", "--quiet")
-        assert "HEAD" in refused()
+        assert "HEAD" in refusal()
 
-    def test_there_is_no_git(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_missing_git_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         commit({"a.py": HAZARD})
         monkeypatch.setenv("PATH", str(Path.cwd()))
-        assert refused() == "git is needed, and is not there"
+        assert refusal() == "git is not installed"
         assert run("fix", "--require-clean", "--silent", code=2).output == ""
 
-    def test_a_submodule_answers_for_its_own(self, tmp_path_factory: pytest.TempPathFactory) -> None:
+    def test_submodule_checks_its_own_files(self, tmp_path_factory: pytest.TempPathFactory) -> None:
         other = str(tmp_path_factory.mktemp("other"))
         commit({"b.py": HAZARD}, other)
         commit({"a.py": HAZARD})
         git("submodule", "--quiet", "add", other, "sub")
         git("commit", "--quiet", "--all", "--message=sub")
         write({"sub/b.py": HAZARD + "\n"})
-        assert refused() == "sub/b.py has uncommitted changes"
-        git("checkout", "--quiet", "b.py", folder="sub")
+        assert refusal() == "sub/b.py has uncommitted changes"
+        git("checkout", "--quiet", "b.py", directory="sub")
         run("fix", "--require-clean", code=0)
         assert fixed("sub/b.py")
 
-    def test_a_worktree(self, tmp_path_factory: pytest.TempPathFactory) -> None:
+    def test_linked_worktree(self, tmp_path_factory: pytest.TempPathFactory) -> None:
         commit({"a.py": HAZARD})
         place = str(tmp_path_factory.mktemp("place") / "tree")
         git("worktree", "add", "--quiet", place)
         run("fix", "--require-clean", place, code=0)
         assert fixed(f"{place}/a.py")
 
-    def test_that_of_somebody_else_is_not_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_repository_of_another_user_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         commit({"a.py": HAZARD})
         monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-        assert "a.py is unknown to git: detected dubious ownership" in refused()
+        assert "a.py cannot be checked with git: detected dubious ownership" in refusal()
 
-    def test_the_one_of_a_hook_is_not_taken_for_it(
+    def test_git_dir_of_a_hook_is_ignored(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
     ) -> None:
         other = tmp_path_factory.mktemp("other")
@@ -245,9 +246,9 @@ class TestARepository:
         changed()
         monkeypatch.setenv("GIT_DIR", str(other / ".git"))
         monkeypatch.setenv("GIT_INDEX_FILE", str(other / ".git" / "index"))
-        assert refused() == "a.py has uncommitted changes"
+        assert refusal() == "a.py has uncommitted changes"
 
-    def test_nothing_of_it_is_run_or_written(self) -> None:
+    def test_configured_programs_are_not_run(self) -> None:
         commit({"a.py": HAZARD, ".gitattributes": "*.py filter=evil diff=evil text\n"})
         ran = Path("ran").resolve()
         program = Path("program").resolve()
@@ -274,50 +275,53 @@ class TestARepository:
         subprocess.run(["git", "status"], capture_output=True, check=False)
         assert ran.exists(), "and git status would have run it"
 
-    def test_one_without_a_work_tree_that_lies_among_the_files(self) -> None:
-        """Its configuration is what somebody has committed."""
+    def test_embedded_bare_repository_is_refused(self) -> None:
+        """Its configuration could come from a commit and must not be trusted."""
         ran = Path("ran").resolve()
         commit({"a.py": HAZARD})
         git("init", "--quiet", "--bare", "data")
-        git("config", "core.fsmonitor", f"echo x > {ran}; false", folder="data")
-        git("config", "core.bare", "false", folder="data")
-        git("config", "core.worktree", "..", folder="data")
+        git("config", "core.fsmonitor", f"echo x > {ran}; false", directory="data")
+        git("config", "core.bare", "false", directory="data")
+        git("config", "core.worktree", "..", directory="data")
         write({"data/a.py": HAZARD})
-        assert "data/a.py is unknown to git: cannot use bare repository" in refused("data/a.py")
+        assert "data/a.py cannot be checked with git: cannot use bare repository" in refusal("data/a.py")
         assert not ran.exists()
 
-    def test_what_a_partial_clone_left_out_is_not_fetched(
+    def test_partial_clone_does_not_fetch_missing_objects(
         self, tmp_path_factory: pytest.TempPathFactory
     ) -> None:
         other = tmp_path_factory.mktemp("other")
         commit({"a.py": HAZARD, "pkg/b.py": HAZARD}, str(other))
-        git("config", "uploadpack.allowFilter", "true", folder=str(other))
+        git("config", "uploadpack.allowFilter", "true", directory=str(other))
         git("clone", "--quiet", "--filter=tree:0", "--no-checkout", f"file://{other}", "clone")
         ran, program = Path("ran").resolve(), Path("program").resolve()
         program.write_text(f"#!/bin/sh\necho x > {ran}\n")
         program.chmod(0o755)
-        git("config", "remote.origin.url", f"ext::{program}", folder="clone")
-        git("config", "protocol.ext.allow", "always", folder="clone")
+        git("config", "remote.origin.url", f"ext::{program}", directory="clone")
+        git("config", "protocol.ext.allow", "always", directory="clone")
         write({"clone/pyproject.toml": "", "clone/a.py": HAZARD})
-        assert "clone/a.py is unknown to git" in refused("clone/a.py")
+        assert "clone/a.py cannot be checked with git" in refusal("clone/a.py")
         assert not ran.exists()
         subprocess.run(["git", "ls-tree", "HEAD"], cwd="clone", capture_output=True, check=False)
         assert ran.exists(), "and git alone would have run it"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
-        (("fix", "--diff"), "--require-clean and --diff do not go together"),
-        (("fix", "-"), "--require-clean and standard input do not go together"),
-        (("fix", "--stdin-filename=a.py"), "--require-clean and standard input do not go together"),
-        (("check",), "--require-clean is for --add-noqa"),
+        (("fix", "--diff"), "--require-clean cannot be used with --diff, which does not write files"),
+        (("fix", "-"), "--require-clean cannot be used with standard input, which does not write files"),
+        (
+            ("fix", "--stdin-filename=a.py"),
+            "--require-clean cannot be used with standard input, which does not write files",
+        ),
+        (("check",), "--require-clean requires --add-noqa"),
     ],
 )
-def test_where_nothing_would_be_written(arguments: tuple[str, ...], told: str) -> None:
-    assert told in run(*arguments, "--require-clean", code=2).stderr
+def test_require_clean_needs_a_command_that_writes(arguments: tuple[str, ...], message: str) -> None:
+    assert run(*arguments, "--require-clean", code=2).stderr.endswith(f"Error: {message}\n")
 
 
-def test_the_help_lists_it_among_the_fixes() -> None:
+def test_help_lists_require_clean_under_fixes() -> None:
     text = run("fix", "--help", code=0).stdout
     assert "--require-clean" in text.partition("Fixes:")[2].partition("Messages:")[0]

@@ -1,4 +1,4 @@
-"""Lines of `.gitignore` files that are read without a regular expression mean what they mean with one."""
+"""`.gitignore` lines that are matched without a regular expression match the same paths."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class TestPlainLines:
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture],
     )
-    def test_they_mean_the_same(
+    def test_plain_matching_equals_regex_matching(
         self,
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
@@ -77,26 +77,26 @@ class TestPlainLines:
             patched.setattr(gitignore, "PLAIN", re.compile("(?!)"))
             patched.setattr(gitignore, "anywhere", lambda line: line)
             slow = gitignore.Ignore(str(tmp_path), base)
-        for path, folder in entries:
+        for path, is_directory in entries:
             name = base + path
-            assert quick.decides(name, folder=folder) == slow.decides(name, folder=folder), name
+            assert quick.decides(name, folder=is_directory) == slow.decides(name, folder=is_directory), name
 
     @given(line=PLAIN)
-    def test_they_are_plain(self, line: str) -> None:
+    def test_plain_line_is_accepted(self, line: str) -> None:
         assert gitignore.Plain.takes(line)
 
     @given(line=ANYWHERE)
-    def test_a_name_in_any_folder_is_one(self, line: str) -> None:
+    def test_double_star_prefix_is_reduced_to_a_plain_line(self, line: str) -> None:
         assert not gitignore.Plain.takes(line)
         assert gitignore.Plain.takes(gitignore.anywhere(line))
 
     @given(line=OTHERS)
-    def test_others_are_not(self, line: str) -> None:
+    def test_complex_line_is_rejected(self, line: str) -> None:
         assert not gitignore.Plain.takes(gitignore.anywhere(line)) or line.startswith("#")
 
     @pytest.mark.parametrize(
         "line", ["*" * 5_000 + "!", "a*" * 2_500 + "!", "a/" * 2_500 + "!", "[a]" * 2_000 + "!"]
     )
-    def test_to_tell_takes_no_time(self, line: str) -> None:
-        """One that tries every way to part stars never ends; the test is that this comes to an end."""
+    def test_classifying_a_long_line_terminates(self, line: str) -> None:
+        """A backtracking classifier would never finish on these lines."""
         assert not gitignore.Plain.takes(gitignore.anywhere(line))

@@ -1,4 +1,4 @@
-"""Files that are odd: deep, long, strangely encoded, strangely named, or gone in the meantime."""
+"""Unusual files: deeply nested, very long, oddly encoded or named, or changed during the run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("one_good_file")
 
 TERMS: Final = 20_000
 LONG: Final = 5000
-TOO_DEEP: Final = "FSR001 the code is nested too deeply to be analyzed"
+TOO_DEEP: Final = "FSR001 code is nested too deeply to analyze"
 FIXED: Final = (
     'import os\nfrom pathlib import Path\n\nif not os.path.exists("d"):\n    Path("d").mkdir(exist_ok=True)\n'
 )
@@ -54,7 +54,7 @@ FLAT: Final = {
     "classes": "class C0: pass\n" + "".join(f"class C{i + 1}(C{i}): pass\n" for i in range(300)),
     "long name": "a" * 100_000 + " = 1",
 }
-"""What is long, and not deep."""
+"""Long code that is not deeply nested."""
 DEEP: Final = {
     "sum": "x = 1" + " + 1" * TERMS,
     "texts": "x = 'a'" + " + 'a'" * TERMS,
@@ -79,28 +79,28 @@ DEEP: Final = {
     "functions": "".join(" " * i + "def f():\n" for i in range(120)) + " " * 120 + "pass",
     "entered": "import os\nwith " + "a, " * TERMS + "a: os.mkdir('d')",
 }
-"""What one version of Python or the other, or this program, cannot take apart."""
+"""Code that some Python version, or fsrace-lint, cannot parse."""
 
 
 def run(*arguments: str, code: int) -> str:
     result = CliRunner().invoke(main.main, arguments)
     assert result.exit_code == code, (result.output, result.exc_info)
     assert "Traceback" not in result.output
-    assert "internal failure" not in result.output
+    assert "internal error" not in result.output
     return result.stderr
 
 
 class TestNesting:
-    def test_what_is_long(self) -> None:
+    def test_long_code_is_checked(self) -> None:
         for name, text in FLAT.items():
             Path(f"{name}.py").write_text(f"{HAZARD}{text}\n")
-        told = check("--jobs=1", ".")
-        assert (told.code, told.errors) == (1, [])
-        found = {row.partition(":")[0] for row in told.findings if " FSR101 " in row}
+        result_lines = check("--jobs=1", ".")
+        assert (result_lines.code, result_lines.errors) == (1, [])
+        found = {row.partition(":")[0] for row in result_lines.findings if " FSR101 " in row}
         assert found == {"good.py", *(f"{name}.py" for name in FLAT)}
-        assert not [row for row in told.findings if "FSR00" in row]
+        assert not [row for row in result_lines.findings if "FSR00" in row]
 
-    def test_what_is_long_is_fixed(self) -> None:
+    def test_long_code_is_fixed(self) -> None:
         for name in ("names", "entered"):
             Path(f"{name}.py").write_text(f"{HAZARD}{FLAT[name]}\n")
         run("fix", code=0)
@@ -110,8 +110,8 @@ class TestNesting:
             ast.parse(text)
 
     @pytest.mark.parametrize("text", ["x = a" + " and a" * TERMS, "import a" + ".b" * TERMS])
-    def test_what_ends_the_process_of_whoever_parses_it(self, text: str) -> None:
-        """libcst runs out of stack, which no handler notices: so it is not asked."""
+    def test_code_that_crashes_libcst_is_not_parsed(self, text: str) -> None:
+        """libcst overflows the stack, which kills the process and cannot be caught."""
         Path("chain.py").write_text(f"{HAZARD}{text}\n")
         program = """
 from pathlib import Path
@@ -129,25 +129,27 @@ print(made.refusal)
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (0, "the code is nested too deeply\n"), done.stderr
 
-    def test_what_is_deep(self) -> None:
-        """One line each; what stands beside it is found, and fixed."""
+    def test_deep_code_is_reported_and_the_rest_is_fixed(self) -> None:
+        """One deeply nested line per file; hazards in other files are found and fixed."""
         for name, text in DEEP.items():
             Path(f"{name}.py").write_text(f"{HAZARD}{text}\n")
-        told = check("--jobs=1", "--show-silenced", "--statistics", ".")
-        assert (told.code, told.errors) == (1, [])
-        assert GOOD in told.findings
-        paths = [row.partition(":")[0] for row in told.findings if " FSR001 " in row or " FSR101 " in row]
+        result_lines = check("--jobs=1", "--show-silenced", "--statistics", ".")
+        assert (result_lines.code, result_lines.errors) == (1, [])
+        assert GOOD in result_lines.findings
+        paths = [
+            row.partition(":")[0] for row in result_lines.findings if " FSR001 " in row or " FSR101 " in row
+        ]
         assert sorted(paths) == sorted({"good.py", *(f"{name}.py" for name in DEEP)})
-        assert not [row for row in told.findings if "FSR002" in row]
+        assert not [row for row in result_lines.findings if "FSR002" in row]
         for name in ("attributes", "elif", "not", "conditional", "entered"):
-            assert any(row == f"{name}.py:1:1 {TOO_DEEP}" for row in told.findings)
+            assert any(row == f"{name}.py:1:1 {TOO_DEEP}" for row in result_lines.findings)
         run("fix", code=1)
         assert Path("good.py").read_text() == FIXED
 
     @pytest.mark.parametrize("terms", [470])
     @pytest.mark.parametrize("text", ["a / 'b'", "not a", "1 if rank == 0 else a", "elif a: os.mkdir('d')"])
-    def test_what_can_be_taken_apart_is_understood(self, text: str, terms: int) -> None:
-        """The rooms behind go deeper for a level than the one that takes it apart, and have more room."""
+    def test_code_that_parses_is_analyzed(self, text: str, terms: int) -> None:
+        """Later stages use more stack frames per level than extraction, and have a larger limit."""
         if text.startswith("elif"):
             code = "import os\nif rank == 0: pass\n" + f"{text}\n" * terms
         else:
@@ -155,28 +157,28 @@ print(made.refusal)
             path = first * terms + "a" + last * (terms if not first else 0)
             code = f"import os\na = 'd'\nif not os.path.exists({path}):\n    os.mkdir({path})\n"
         Path("edge.py").write_text(code)
-        told = check("--show-silenced", "--profile=strict", ".")
-        assert told.errors == []
-        assert not [row for row in told.findings if "FSR00" in row]
+        result_lines = check("--show-silenced", "--profile=strict", ".")
+        assert result_lines.errors == []
+        assert not [row for row in result_lines.findings if "FSR00" in row]
 
     @pytest.mark.parametrize("standing", [0, 300, 900])
-    def test_the_limit_is_the_same_wherever_it_is_met(self, standing: int) -> None:
-        def taken_apart(terms: int, frames: int) -> bool:
+    def test_depth_limit_does_not_depend_on_the_call_stack(self, standing: int) -> None:
+        def extracts(terms: int, frames: int) -> bool:
             if frames:
-                return taken_apart(terms, frames - 1)
+                return extracts(terms, frames - 1)
             text = "x = " + "not " * terms + "a"
             return isinstance(extract(source.of_text(text, Path("a.py"), Path())), FileFacts)
 
         before = sys.getrecursionlimit()
         sys.setrecursionlimit(2000)
         try:
-            assert taken_apart(450, standing)
-            assert not taken_apart(550, standing)
+            assert extracts(450, standing)
+            assert not extracts(550, standing)
         finally:
             sys.setrecursionlimit(before)
 
     @pytest.mark.parametrize(("size", "code"), [(4_900_000, "FSR101"), (10_000_000, "FSR001")])
-    def test_megabytes(self, size: int, code: str) -> None:
+    def test_file_size_limit(self, size: int, code: str) -> None:
         Path("big.py").write_text("x = '" + "a" * size + "'\n" + HAZARD)
         rows = json.loads(CliRunner().invoke(main.main, ["check", "--format=json", "--no-cache"]).stdout)
         assert [(row["path"], row["code"]) for row in rows["findings"]] == [
@@ -188,8 +190,8 @@ print(made.refusal)
 class TestEncodings:
     @pytest.mark.parametrize("cookie", ["idna", "unicode_escape", "utf-7", "raw_unicode_escape", "cp1252"])
     @pytest.mark.parametrize("options", [("--diff",), ()])
-    def test_fix_goes_on(self, cookie: str, options: tuple[str, ...]) -> None:
-        """A codec need not give the bytes back, nor know the usual ways to tell a failure."""
+    def test_fix_continues_after_an_odd_encoding(self, cookie: str, options: tuple[str, ...]) -> None:
+        """A codec may not round-trip, and may raise unusual exceptions."""
         data = f"# coding: {cookie}\n{HAZARD}".encode()
         Path("odd.py").write_bytes(data)
         assert check(".").findings[-1].startswith("odd.py:5:5 FSR101")
@@ -200,25 +202,25 @@ class TestEncodings:
             assert Path("good.py").read_text() == FIXED
         assert fixable or Path("odd.py").read_bytes() == data
 
-    def test_the_reason_is_one_line(self) -> None:
-        """A codec quotes what it does not like, be it the end of a line; flake8 prints what it is given."""
+    def test_decoding_error_is_one_line(self) -> None:
+        """A codec may quote a newline in its error, and flake8 prints the message as is."""
         Path("odd.py").write_text("# coding: punycode\nx = 1\n")
         message = check(".").findings[-1]
-        assert re.search("FSR001 (cannot be decoded: |is not encoded as )", message)
+        assert re.search("FSR001 (cannot decode the file: |file is not encoded as )", message)
         assert "\n" not in message
         command = [sys.executable, "-m", "flake8", "--isolated", "--select=FSR", "odd.py"]
         shown = subprocess.run(command, capture_output=True, text=True, check=False).stdout
         assert len(shown.splitlines()) == 1, shown
 
-    def test_a_form_feed_in_the_indentation(self) -> None:
+    def test_form_feed_in_the_indentation_is_not_fixed(self) -> None:
         text = HAZARD.replace("    os.mkdir", "    \f    os.mkdir")
         Path("feed.py").write_text(text)
-        assert "feed.py:4:10: FSR101 not fixed: a form feed stands in the indentation\n" in run("fix", code=1)
+        assert "feed.py:4:10: FSR101 not fixed: the indentation contains a form feed\n" in run("fix", code=1)
         assert (Path("feed.py").read_text(), Path("good.py").read_text()) == (text, FIXED)
 
     @pytest.mark.parametrize("end", ["\f", "\x0b", "\x1c", "\x85", "\u2028"])
-    def test_what_only_python_or_only_others_take_for_a_line_end(self, end: str) -> None:
-        """`str.splitlines` knows more line ends than the parser; columns and lines are the parser's."""
+    def test_unusual_line_separators_do_not_shift_lines(self, end: str) -> None:
+        """`str.splitlines` splits at more characters than the parser; lines and columns follow the parser."""
         Path("odd.py").write_bytes(f"x = 'a{end}b'  #{end} c\n{HAZARD}".encode())
         assert check(".").findings[-1].startswith("odd.py:5:5 FSR101")
         run("fix", code=0)
@@ -226,7 +228,7 @@ class TestEncodings:
         assert f"x = 'a{end}b'  #{end} c\n".encode() in data
         assert data.endswith(b'Path("d").mkdir(exist_ok=True)\n')
 
-    def test_soft_keywords_are_names(self) -> None:
+    def test_soft_keywords_as_names(self) -> None:
         Path("soft.py").write_text(
             "import os\nmatch = case = type = _ = 'd'\nmatch[0]\nprint(match, case)\ntype: str = 'd'\n"
             "if not os.path.exists(match):\n    os.mkdir(match)\n"
@@ -270,26 +272,30 @@ class TestNames:
         deep.mkdir(parents=True)
         (deep / "deep.py").write_text(HAZARD)
 
-    def test_check(self) -> None:
-        told = check(".")
-        assert (told.code, len(told.findings), told.errors) == (1, len(self.NAMES) + 2, [])
+    def test_check_reports_every_file(self) -> None:
+        result_lines = check(".")
+        assert (result_lines.code, len(result_lines.findings), result_lines.errors) == (
+            1,
+            len(self.NAMES) + 2,
+            [],
+        )
 
     @pytest.mark.parametrize("form", sorted(FORMATS))
-    def test_a_report(self, form: str) -> None:
+    def test_report_escapes_names(self, form: str) -> None:
         run("check", f"--format={form}", f"--output-file=report.{form}", code=1)
         text = Path(f"report.{form}").read_bytes().decode("utf-8")
         assert "\x1b" not in text
         assert "deep.py" in text
 
-    def test_fix(self) -> None:
+    def test_fix_writes_every_file(self) -> None:
         run("fix", "--diff", code=1)
         stderr = run("fix", code=0)
-        assert stderr.splitlines()[-1].startswith(f"Fixed {len(self.NAMES) + 2} problems")
+        assert stderr.splitlines()[-1].startswith(f"Fixed {len(self.NAMES) + 2} findings")
         assert {Path(name).read_text() for name in self.NAMES} == {FIXED}
 
 
 @posix
-class TestKinds:
+class TestSpecialFiles:
     @pytest.fixture(autouse=True)
     def odd(self, one_good_file: None) -> None:
         Path("folder.py").mkdir()
@@ -305,7 +311,7 @@ class TestKinds:
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind("socket.py")
 
-    def test_they_are_not_looked_for(self) -> None:
+    def test_discovery_skips_special_files(self) -> None:
         assert [row.partition(":")[0] for row in check(".").findings] == [
             "folder.py/inner.py",
             "good.py",
@@ -313,41 +319,41 @@ class TestKinds:
 
     @pytest.mark.parametrize("name", ["pipe.py", "socket.py", "null.py"])
     @pytest.mark.parametrize("command", [("check",), ("fix",), ("fix", "--diff")])
-    def test_named(self, name: str, command: tuple[str, ...]) -> None:
+    def test_special_file_named_on_the_command_line(self, name: str, command: tuple[str, ...]) -> None:
         result = CliRunner().invoke(main.main, [*command, name, "good.py"])
         assert result.exit_code == 1, result.output
         if command == ("check",):
-            assert f"{name}:1:1: FSR001 " in result.stdout
-            assert "is a pipe, a socket or a device, not a regular file" in result.stdout
-            assert "good.py:4:5: FSR101" in result.stdout
+            reason = "path is a pipe, socket, or device, not a regular file"
+            assert f"error[FSR001]: {reason}\n --> {name}:1:1\n" in result.stdout
+            assert " --> good.py:4:5\n" in result.stdout
         if command == ("fix",):
             assert Path("good.py").read_text() == FIXED
 
     @pytest.mark.parametrize("name", ["one.py", "socket.py"])
-    def test_as_a_report(self, name: str) -> None:
+    def test_special_file_as_output_file_is_an_error(self, name: str) -> None:
         result = CliRunner().invoke(main.main, ["check", f"--output-file={name}", "good.py"])
         assert result.exit_code == 2
-        assert f"Error: {name} cannot be written: " in result.stderr
-        assert "internal failure" not in result.stderr
+        assert f"Error: cannot write {name}: " in result.stderr
+        assert "internal error" not in result.stderr
 
     @pytest.mark.parametrize("name", ["one.py", "pipe.py", "socket.py"])
-    def test_as_a_place_for_the_helpers(self, name: str) -> None:
+    def test_special_file_as_vendor_target_is_an_error(self, name: str) -> None:
         assert run("vendor", name, code=2).startswith(f"Error: {name}: ")
 
     @pytest.mark.parametrize("name", ["one.py", "pipe.py", "socket.py", "folder.py"])
-    def test_as_a_scenario(self, name: str) -> None:
-        assert f"there is no file {name}" in run("prove", f"{name}::f", code=2)
+    def test_special_file_as_scenario_is_an_error(self, name: str) -> None:
+        assert run("prove", f"{name}::f", code=2).endswith(f"Error: {name}: no such file\n")
 
 
 class TestScenarios:
     @pytest.mark.parametrize(
         "data", [b"x = 1\0", b"# coding: klingon\n", b"\xff", b"x = " + b"-" * TERMS + b"1", b"("]
     )
-    def test_a_file_that_is_no_python(self, data: bytes) -> None:
-        """What is said is the file's own fault, so nothing of this program is shown."""
+    def test_scenario_that_is_not_python(self, data: bytes) -> None:
+        """The file is at fault, so the error shows no frames of fsrace-lint."""
         Path("odd.py").write_bytes(data)
         stderr = run("prove", "odd.py::f", code=2)
-        assert stderr.startswith("Error: odd.py cannot be imported\n")
+        assert stderr.startswith("Error: cannot import odd.py\n")
         assert "fsrace_lint" not in stderr
 
 
@@ -355,7 +361,7 @@ def _gone(file: Path) -> None:
     file.unlink()
 
 
-def _folder(file: Path) -> None:
+def _directory(file: Path) -> None:
     file.unlink()
     file.mkdir()
 
@@ -378,14 +384,14 @@ def _other(file: Path) -> None:
     file.write_bytes(b"\xff")
 
 
-CHANGES: Final = (_gone, _folder, _pipe, _loop, _emptied, _other)
+CHANGES: Final = (_gone, _directory, _pipe, _loop, _emptied, _other)
 
 
 @posix
-class TestInTheMeantime:
+class TestChangedDuringRun:
     @pytest.mark.parametrize("change", CHANGES)
     @pytest.mark.parametrize("command", [("check",), ("check", "--no-cache"), ("fix", "--diff"), ("fix",)])
-    def test_between_listing_and_reading(
+    def test_change_between_discovery_and_reading(
         self, change: Callable[[Path], None], command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         target = Path("target.py").absolute()
@@ -403,13 +409,13 @@ class TestInTheMeantime:
         assert result.exit_code == 1 or (command == ("fix",) and change is _emptied and result.exit_code == 0)
         assert "Traceback" not in result.output
         if command[0] == "check":
-            assert "good.py:4:5: FSR101" in result.stdout
-            assert ("target.py:1:1: FSR001" in result.stdout) is (change is not _emptied)
+            assert " --> good.py:4:5\n" in result.stdout
+            assert ("\n --> target.py:1:1\n" in result.stdout) is (change is not _emptied)
         if command == ("fix",):
             assert Path("good.py").read_text() == FIXED
 
     @pytest.mark.parametrize("change", CHANGES)
-    def test_between_reading_and_fixing(
+    def test_change_between_reading_and_fixing(
         self, change: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         target = Path("target.py").absolute()

@@ -1,4 +1,4 @@
-"""Source: how files are read, and where their columns are."""
+"""Reading and decoding source files, and mapping byte offsets to columns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def bad(data: bytes) -> Unreadable:
 
 
 class TestRead:
-    def test_everything_about_a_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_read_fills_every_field(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         data = b"\xef\xbb\xbfx = '\xc3\xa9'\r\ny = 2\n\r\n"
         (tmp_path / "project" / "pkg").mkdir(parents=True)
         file = tmp_path / "project" / "pkg" / "a.py"
@@ -49,7 +49,7 @@ class TestRead:
         )
         assert found.text == "x = 'é'\r\ny = 2\n\r\n"
 
-    def test_names_outside_the_current_folder_and_the_root(
+    def test_path_outside_the_current_directory_and_the_root(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         make_tree(tmp_path, "here/", "here2/a.py", "there/")
@@ -60,14 +60,14 @@ class TestRead:
         assert result.file == tmp_path / "here2" / "a.py"
         assert result.relative == "../here2/a.py"
 
-    def test_links_stay_links(self, tmp_path: Path) -> None:
+    def test_links_are_not_resolved(self, tmp_path: Path) -> None:
         make_tree(tmp_path, "real/a.py")
         (tmp_path / "link").symlink_to("real")
         (tmp_path / "b.py").symlink_to("real/a.py")
         assert read(tmp_path / "link" / "a.py", tmp_path).relative == "link/a.py"
         assert read(tmp_path / "b.py", tmp_path).file == tmp_path / "b.py"
 
-    def test_dots_behind_a_link_mean_what_they_mean_to_the_system(self, tmp_path: Path) -> None:
+    def test_dotdot_after_a_link_resolves_like_the_os(self, tmp_path: Path) -> None:
         make_tree(tmp_path, "real/deep/", "a.py")
         (tmp_path / "real" / "a.py").write_bytes(b"right = 1")
         (tmp_path / "link").symlink_to("real/deep")
@@ -76,7 +76,7 @@ class TestRead:
         assert result.text == "right = 1"
         assert result.relative == "real/a.py"
 
-    def test_what_is_no_file(self, tmp_path: Path) -> None:
+    def test_not_a_regular_file_is_unreadable(self, tmp_path: Path) -> None:
         (tmp_path / "folder.py").mkdir()
         os.mkfifo(tmp_path / "pipe.py")
         server = socket.socket(socket.AF_UNIX)
@@ -85,22 +85,22 @@ class TestRead:
         (tmp_path / "dangling.py").symlink_to("nowhere")
         (tmp_path / "loop.py").symlink_to("loop.py")
         make_tree(tmp_path, "file")
-        for name, said in [
-            ("folder.py", "is a folder"),
+        for name, expected in [
+            ("folder.py", "path is a directory, not a regular file"),
             ("pipe.py", "not a regular file"),
             ("s.py", "not a regular file"),
             ("missing.py", "does not exist"),
             ("dangling.py", "does not exist"),
-            ("loop.py", "cannot be read"),
-            ("file/a.py", "cannot be read"),
-            ("nul\0.py", "cannot be read"),
+            ("loop.py", "cannot read the file: "),
+            ("file/a.py", "cannot read the file: "),
+            ("nul\0.py", "cannot read the file: "),
         ]:
             result = read(tmp_path / name, tmp_path)
             assert isinstance(result, Unreadable), name
-            assert said in result.reason
+            assert expected in result.reason
             assert (result.relative, result.line, result.column) == (name, 1, 1)
 
-    def test_permission_denied(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_permission_denied_is_unreadable(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(_: Path) -> bytes:
             raise PermissionError(13, "Permission denied")
 
@@ -108,35 +108,34 @@ class TestRead:
         monkeypatch.setattr(Path, "read_bytes", refuse)
         result = read(tmp_path / "a.py", tmp_path)
         assert isinstance(result, Unreadable)
-        assert result.reason == "cannot be read: Permission denied"
+        assert result.reason == "cannot read the file: Permission denied"
 
-    def test_the_current_folder_may_be_gone(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_deleted_current_directory(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         make_tree(tmp_path, "gone/", "a.py")
         monkeypatch.chdir(tmp_path / "gone")
         (tmp_path / "gone").rmdir()
         assert read(tmp_path / "a.py", tmp_path).path == (tmp_path / "a.py").as_posix()
 
-    def test_a_file_that_is_too_large(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """It is not even read."""
+    def test_too_large_file_is_not_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         file = tmp_path / "a.py"
         with file.open("wb") as out:
             out.truncate(LARGEST + 1)
         monkeypatch.setattr(Path, "read_bytes", lambda path: pytest.fail("it was read"))
         result = read(file, tmp_path)
         assert isinstance(result, Unreadable)
-        assert result.reason == "is not analyzed: 5.0 MB are more than the 5 MB that a file may have"
+        assert result.reason == "file is 5.0 MB; the limit is 5 MB"
 
-    def test_one_that_has_the_most_there_may_be(self, tmp_path: Path) -> None:
+    def test_file_of_the_maximum_size_is_read(self, tmp_path: Path) -> None:
         file = tmp_path / "a.py"
         file.write_bytes(b"#" * LARGEST)
         assert isinstance(read(file, tmp_path), Source)
 
 
 class TestDecode:
-    def test_an_editor_hands_over_too_much(self) -> None:
-        assert bad(b"#" * (LARGEST + 1)).reason.startswith("is not analyzed: 5.0 MB")
+    def test_too_large_buffer_is_unreadable(self) -> None:
+        assert bad(b"#" * (LARGEST + 1)).reason == "file is 5.0 MB; the limit is 5 MB"
 
-    def test_an_empty_file(self) -> None:
+    def test_empty_file(self) -> None:
         assert (good(b"").text, good(b"").newline, good(b"").encoding) == ("", "\n", "utf-8")
 
     @pytest.mark.parametrize(
@@ -151,34 +150,34 @@ class TestDecode:
             (b"# coding: utf-8\nx = '\xc3\xa9'", "x = 'é'"),
         ],
     )
-    def test_a_comment_names_the_encoding(self, data: bytes, text: str) -> None:
+    def test_encoding_cookie(self, data: bytes, text: str) -> None:
         source = good(data)
         assert source.text.splitlines()[-1] == text
         assert source.text.encode(source.encoding) == data
 
-    def test_the_encoding_is_named_in_the_first_two_lines_only(self) -> None:
+    def test_encoding_cookie_after_line_two_is_ignored(self) -> None:
         assert "UTF-8" in bad(b"\n\n# coding: latin-1\nx = '\xe9'").reason
         assert "UTF-8" in bad(b"# a\rb\r# coding: latin-1\r'\xe9'").reason
 
     @pytest.mark.parametrize(
-        ("data", "said", "line", "column"),
+        ("data", "expected", "line", "column"),
         [
-            (b"x = 1\r\ny = '\xff'\n", "is not encoded as UTF-8: byte 0xff", 2, 6),
-            (b"\xef\xbb\xbf\xc3\xa9\xff", "is not encoded as UTF-8: byte 0xff", 1, 2),
-            (b"\xff\xfex\0", "is not encoded as UTF-8: byte 0xff", 1, 1),
-            (b"# coding: ascii\rx = '\xe9'", "is not encoded as ASCII: byte 0xe9", 2, 6),
-            (b"# coding: cp1252\nx = '\x81'", "is not encoded as CP1252: byte 0x81", 2, 6),
+            (b"x = 1\r\ny = '\xff'\n", "not encoded as UTF-8: byte 0xff", 2, 6),
+            (b"\xef\xbb\xbf\xc3\xa9\xff", "not encoded as UTF-8: byte 0xff", 1, 2),
+            (b"\xff\xfex\0", "not encoded as UTF-8: byte 0xff", 1, 1),
+            (b"# coding: ascii\rx = '\xe9'", "not encoded as ASCII: byte 0xe9", 2, 6),
+            (b"# coding: cp1252\nx = '\x81'", "not encoded as CP1252: byte 0x81", 2, 6),
             (b"# coding: nonsense\n", "unknown encoding: nonsense", 1, 1),
             (b"# coding: rot13\n", "is not a text encoding", 1, 1),
-            (b"# coding: undefined\n", "cannot be decoded", 1, 1),
+            (b"# coding: undefined\n", "cannot decode the file: ", 1, 1),
             (b"\xef\xbb\xbf# coding: latin-1\n", "encoding problem", 1, 1),
-            (b"# coding: utf-7\nx = '+2AA-'\n", "cannot be decoded", 1, 1),
+            (b"# coding: utf-7\nx = '+2AA-'\n", "cannot decode the file: ", 1, 1),
             (b"x\ny\0z\n", "contains a NUL character", 2, 2),
         ],
     )
-    def test_what_cannot_be_decoded(self, data: bytes, said: str, line: int, column: int) -> None:
+    def test_undecodable_bytes_are_located(self, data: bytes, expected: str, line: int, column: int) -> None:
         result = bad(data)
-        assert said in result.reason
+        assert expected in result.reason
         assert (result.line, result.column) == (line, column)
         with pytest.raises((SyntaxError, ValueError)):
             compile(data, "a.py", "exec")
@@ -193,11 +192,11 @@ class TestDecode:
             (b"\n\r", "\n"),
         ],
     )
-    def test_the_most_frequent_newline(self, data: bytes, newline: str) -> None:
+    def test_newline_is_the_most_frequent_one(self, data: bytes, newline: str) -> None:
         assert good(data).newline == newline
 
     @given(st.text(st.characters(exclude_characters="\0", codec="utf-8")), st.booleans())
-    def test_nothing_is_lost(self, text: str, bom: bool) -> None:
+    def test_decoding_round_trips(self, text: str, bom: bool) -> None:
         if "coding" in text or text.startswith("\ufeff"):
             return
         data = (b"\xef\xbb\xbf" if bom else b"") + text.encode()
@@ -205,7 +204,7 @@ class TestDecode:
         assert (source.text, source.bom, source.data) == (text, bom, data)
 
     @given(st.binary())
-    def test_any_bytes_have_an_answer(self, data: bytes) -> None:
+    def test_any_bytes_decode_or_are_unreadable(self, data: bytes) -> None:
         result = decode(data, Path("/p/a.py"), Path("/p"))
         if isinstance(result, Source):
             assert result.text.encode() == data.removeprefix(b"\xef\xbb\xbf")
@@ -224,7 +223,7 @@ LINES = st.lists(
 
 class TestColumns:
     @given(LINES, st.data())
-    def test_bytes_become_characters(self, lines: list[tuple[str, str]], data: st.DataObject) -> None:
+    def test_byte_offset_to_character_column(self, lines: list[tuple[str, str]], data: st.DataObject) -> None:
         text = "".join(line + end for line, end in lines)
         assume(text.count("\r\n") == sum(end == "\r\n" for _, end in lines))
         columns = Columns(text)
@@ -248,7 +247,7 @@ class TestColumns:
     )
     @example(["'''a\r\né\nb'''", "é"], ["; "] * 5)
     @example(["'\u2028'", "é"], ["\r"] * 5)
-    def test_spans_cut_out_what_the_parser_saw(self, pieces: list[str], ends: list[str]) -> None:
+    def test_spans_match_parser_nodes(self, pieces: list[str], ends: list[str]) -> None:
         text = "".join(piece + end for piece, end in zip(pieces, ends, strict=False))
         columns = Columns(text)
         lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -263,12 +262,12 @@ class TestColumns:
             assert segment is not None
             assert "\n".join(cut) == segment.replace("\r\n", "\n").replace("\r", "\n")
 
-    def test_a_node_without_an_end_is_empty(self) -> None:
+    def test_node_without_an_end_has_an_empty_span(self) -> None:
         node = ast.parse("é = f(x)").body[0]
         node.end_lineno = None
         assert Columns("é = f(x)").span(node) == Span(1, 1, 1, 1)
 
-    def test_offsets_that_the_parser_got_wrong_do_no_harm(self) -> None:
+    def test_invalid_offsets_are_clamped(self) -> None:
         columns = Columns("é€\nab")
         assert columns.character(1, 1) == 1
         assert columns.character(1, 99) == 3

@@ -1,4 +1,4 @@
-"""The baseline: what it holds, what it survives, and what is said of it."""
+"""The baseline: reading, writing, matching after code changes, pruning, and error messages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def accept(*arguments: str) -> None:
     run("check", "--write-baseline", "known.json", *arguments, code=0)
 
 
-def new(*arguments: str, code: int = 1) -> list[str]:
+def new_findings(*arguments: str, code: int = 1) -> list[str]:
     return reported("--baseline", "known.json", *arguments, code=code)
 
 
@@ -50,12 +50,12 @@ def entries(name: str = "known.json") -> list[dict[str, Any]]:
     return found
 
 
-def failed(*arguments: str) -> str:
+def error_of(*arguments: str) -> str:
     return run(*arguments, code=2).stderr
 
 
 class TestWriting:
-    def test_what_is_known_is_not_reported(self) -> None:
+    def test_baseline_findings_are_not_reported(self) -> None:
         write({"a.py": CODE})
         result = run("check", "--write-baseline", "known.json", code=0)
         assert result.stdout == ""
@@ -65,7 +65,7 @@ class TestWriting:
         assert done.stderr == ""
         assert len(reported()) == 2
 
-    def test_the_file_is_sorted_and_has_an_entry_a_line(self) -> None:
+    def test_file_is_sorted_with_one_entry_per_line(self) -> None:
         write({"b/z.py": CODE, "a.py": CODE})
         accept()
         lines = Path("known.json").read_text(encoding="utf-8").splitlines()
@@ -87,12 +87,12 @@ class TestWriting:
         accept()
         assert Path("known.json").read_bytes() == first
 
-    def test_it_holds_no_source_text(self) -> None:
+    def test_file_contains_no_source_text(self) -> None:
         write({"a.py": 'import os\nif not os.path.exists("s3cret"):\n    os.mkdir("s3cret")\n'})
         accept()
         assert "cret" not in Path("known.json").read_text(encoding="utf-8")
 
-    def test_nothing_found(self) -> None:
+    def test_empty_baseline(self) -> None:
         write({"a.py": "x = 1\n"})
         accept()
         assert entries() == []
@@ -101,33 +101,33 @@ class TestWriting:
             == "No filesystem races found in 1 file.\n"
         )
 
-    def test_what_is_about_the_tool_is_never_known(self) -> None:
+    def test_fsr00x_findings_are_not_added(self) -> None:
         write({"a.py": "def f(:\n", "b.py": "x = 1  # noqa: FSR101\n", "c.py": CODE})
         result = run("check", "--write-baseline", "known.json", code=0)
         assert result.stderr.splitlines()[0] == "Wrote 2 findings to known.json."
-        assert [line[:24] for line in result.stderr.splitlines()[1:]] == [
-            "a.py:1:7: FSR001 not wri",
-            "b.py:1:16: FSR003 not wr",
+        assert [line.rpartition(" to the baseline: ")[0] for line in result.stderr.splitlines()[1:]] == [
+            "a.py:1:7: FSR001 was not added",
+            "b.py:1:16: FSR003 was not added",
         ]
-        assert new() == ["a.py:1 FSR001", "b.py:1 FSR003"]
+        assert new_findings() == ["a.py:1 FSR001", "b.py:1 FSR003"]
         rows = [{**row, "code": "FSR001"} for row in entries()]
         document = {"format": baseline.FORMAT, "version": 1, "findings": rows}
         Path("known.json").write_text(json.dumps(document))
-        assert "a.py:1 FSR001" in new()
+        assert "a.py:1 FSR001" in new_findings()
 
-    def test_a_run_over_a_part_keeps_the_rest(self) -> None:
+    def test_partial_run_keeps_unchecked_entries(self) -> None:
         write({"a.py": CODE, "b.py": CODE})
         accept()
         write({"a.py": CODE.replace("def clean", "def sweep")})
         result = run("check", "--write-baseline", "known.json", "a.py", code=0)
-        told = "took 1 out that no longer occurs, and kept 2 that this run could not see"
-        assert result.stderr == f"Wrote 2 findings to known.json, {told}.\n"
+        message = "removed 1 that no longer occurs, and kept 2 that this run did not check"
+        assert result.stderr == f"Wrote 2 findings to known.json, {message}.\n"
         assert {row["function"] for row in entries() if row["path"] == "a.py"} == {"prepare", "sweep"}
         assert len(entries()) == 4
 
-    def test_a_failed_run_writes_nothing(self) -> None:
+    def test_failed_run_writes_nothing(self) -> None:
         write({"a.py": CODE})
-        assert "known.json is not written" in failed(
+        assert "known.json was not written because the run failed" in error_of(
             "check", "--write-baseline", "known.json", "a.py", "no.py"
         )
         assert not Path("known.json").exists()
@@ -146,14 +146,14 @@ class TestWriting:
         ],
     )
     @pytest.mark.parametrize("option", ["--write-baseline", "--baseline", "--prune-baseline"])
-    def test_another_file_is_left_alone(self, text: str, option: str) -> None:
+    def test_file_that_is_not_a_baseline_is_not_overwritten(self, text: str, option: str) -> None:
         write({"a.py": CODE, "precious": text})
         chosen = (option, "--baseline=precious") if option == "--prune-baseline" else (option, "precious")
-        (line,) = [line for line in failed("check", *chosen).splitlines() if line.startswith("Error")]
-        assert "precious: is " in line
+        (line,) = [line for line in error_of("check", *chosen).splitlines() if line.startswith("Error")]
+        assert re.search(r"\bprecious: (not an? |baseline format 2 is not supported)", line)
         assert Path("precious").read_text() == text
 
-    def test_a_link_stays_one(self) -> None:
+    def test_symbolic_link_is_kept(self) -> None:
         write({"a.py": CODE})
         Path("real.json").write_text('{"format": "fsrace-lint baseline", "version": 1, "findings": []}')
         Path("known.json").symlink_to("real.json")
@@ -161,7 +161,7 @@ class TestWriting:
         assert Path("known.json").is_symlink()
         assert len(entries("real.json")) == 2
 
-    def test_the_mode_stays(self) -> None:
+    def test_file_mode_is_kept(self) -> None:
         write({"a.py": CODE})
         accept()
         Path("known.json").chmod(0o640)
@@ -178,33 +178,33 @@ class TestWriting:
             (lambda file: Path("other.json").hardlink_to(file), "has more than one hard link"),
         ],
     )
-    def test_what_must_not_be_replaced(self, change: Any, reason: str, option: str) -> None:
+    def test_protected_file_is_not_replaced(self, change: Any, reason: str, option: str) -> None:
         write({"a.py": CODE})
         accept()
         change(Path("known.json"))
         before = Path("known.json").read_bytes()
         write({"a.py": CODE.partition("def clean")[0]})
         known = ("--baseline=known.json",) if option == "--prune-baseline" else ()
-        assert f"known.json: {reason}" in failed("check", option, *known)
+        assert f"known.json: {reason}" in error_of("check", option, *known)
         assert Path("known.json").read_bytes() == before
         assert not list(Path().glob(".*.tmp"))
 
     @pytest.mark.parametrize("there", [True, False])
-    def test_what_somebody_else_writes_meanwhile_stays(
-        self, monkeypatch: pytest.MonkeyPatch, *, there: bool
-    ) -> None:
+    def test_concurrent_write_is_kept(self, monkeypatch: pytest.MonkeyPatch, *, there: bool) -> None:
         write({"a.py": CODE})
         if there:
             accept()
             write({"a.py": CODE.partition("def clean")[0]})
         monkeypatch.setattr(os, "fsync", lambda descriptor: Path("known.json").write_text("theirs"))
         monkeypatch.delattr(os, "link")
-        done = "changed" if there else "made"
-        assert f"was {done} by somebody else" in failed("check", "--write-baseline", "known.json")
+        done = "changed" if there else "created"
+        assert f"was {done} by another process during the run" in error_of(
+            "check", "--write-baseline", "known.json"
+        )
         assert Path("known.json").read_text() == "theirs"
         assert not list(Path().glob(".*.tmp"))
 
-    def test_what_appears_in_the_last_instant_stays(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_file_created_just_before_the_link_is_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
         write({"a.py": CODE})
         link = os.link
 
@@ -213,10 +213,12 @@ class TestWriting:
             link(one, other)
 
         monkeypatch.setattr(os, "link", late)
-        assert "was made by somebody else" in failed("check", "--write-baseline", "known.json")
+        assert "was created by another process during the run" in error_of(
+            "check", "--write-baseline", "known.json"
+        )
         assert Path("known.json").read_text() == "theirs"
 
-    def test_a_filesystem_without_links(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_filesystem_without_hard_links(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(*arguments: object) -> None:
             raise PermissionError(1, "Operation not permitted")
 
@@ -226,7 +228,7 @@ class TestWriting:
         assert len(entries()) == 2
 
     @pytest.mark.parametrize("call", ["replace", "fsync"])
-    def test_an_interrupt_leaves_nothing(self, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    def test_interrupt_leaves_no_temporary_file(self, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
         def interrupt(*arguments: object) -> None:
             raise KeyboardInterrupt
 
@@ -238,12 +240,14 @@ class TestWriting:
         assert file.read_text() == "before"
         assert not list(Path().glob(".*.tmp"))
 
-    def test_a_name_that_is_too_long(self) -> None:
+    def test_too_long_file_name_is_an_error(self) -> None:
         write({"a.py": CODE})
-        assert "cannot be read: File name too long" in failed("check", "--write-baseline", "x" * 300)
+        assert "cannot read the baseline: File name too long" in error_of(
+            "check", "--write-baseline", "x" * 300
+        )
 
     @pytest.mark.parametrize("option", ["--write-baseline", "--add-noqa"])
-    def test_silence(self, option: str) -> None:
+    def test_silent_prints_nothing(self, option: str) -> None:
         write({"a.py": "def f(:\n", "b.py": CODE})
         write({"c.py": 'import os\nif not os.path.exists(d): os.makedirs(f"""{d}\n""")\n'})
         arguments = (option, "known.json") if option == "--write-baseline" else (option,)
@@ -252,85 +256,94 @@ class TestWriting:
             assert done.output == ""
         assert CliRunner().invoke(main.main, ["check", *arguments, "."]).stderr
 
-    def test_a_foreign_file_is_refused_in_silence(self) -> None:
+    def test_silent_refusal_prints_nothing(self) -> None:
         write({"a.py": CODE, "precious": "x = 1"})
         assert run("check", "--silent", "--write-baseline", "precious", code=2).output == ""
 
-    def test_a_folder_that_is_not_there(self) -> None:
+    def test_missing_directory_is_an_error(self) -> None:
         write({"a.py": CODE})
-        assert "cannot be written: No such file" in failed("check", "--write-baseline", "no/known.json")
+        assert "cannot write the baseline: No such file" in error_of(
+            "check", "--write-baseline", "no/known.json"
+        )
 
 
 class TestReading:
-    def test_a_missing_file_tells_how_to_write_one(self) -> None:
+    def test_missing_baseline_error_shows_how_to_create_one(self) -> None:
         write({"a.py": CODE})
         for options in (("--baseline", "known.json"), ()):
-            (error,) = [line for line in failed("check", *options).splitlines() if line.startswith("Error")]
-            assert "known.json: there is no such baseline; `fsrace-lint check --write-baseline" in error
+            (error,) = [line for line in error_of("check", *options).splitlines() if line.startswith("Error")]
+            assert (
+                "known.json: baseline not found; to create it, run `fsrace-lint check --write-baseline"
+                in error
+            )
             write({"pyproject.toml": TABLE})
 
-    def test_a_newer_version(self) -> None:
+    def test_newer_format_is_an_error(self) -> None:
         write({"a.py": CODE, "known.json": '{"format": "fsrace-lint baseline", "version": 7}'})
-        assert "version 7, and this fsrace-lint knows version 1; upgrade" in failed(
+        assert "baseline format 7 is not supported (supported: 1); upgrade fsrace-lint" in error_of(
             "check", "--baseline", "known.json"
         )
 
-    def test_the_marks_of_a_merge(self) -> None:
+    def test_merge_conflict_markers_are_an_error(self) -> None:
         write({"a.py": CODE})
         accept()
         text = Path("known.json").read_text().replace('  "findings"', '<<<<<<< ours\n  "findings"')
         Path("known.json").write_text(text)
-        assert "a merge that was not finished" in failed("check", "--baseline", "known.json")
+        assert "the file contains unresolved merge conflicts\n" in error_of(
+            "check", "--baseline", "known.json"
+        )
 
-    def test_an_entry_that_is_no_utf_8(self) -> None:
+    def test_invalid_utf_8_is_an_error(self) -> None:
         write({"a.py": CODE})
         accept()
         data = Path("known.json").read_bytes().replace(b"a.py", b"a\xff.py")
         Path("known.json").write_bytes(data)
         for option in ("--baseline", "--write-baseline"):
-            assert "known.json: is " in failed("check", option, "known.json")
+            assert "known.json: not a valid fsrace-lint baseline: " in error_of("check", option, "known.json")
         assert Path("known.json").read_bytes() == data
 
-    def test_an_entry_that_a_merge_left_twice_counts_once(self) -> None:
+    def test_duplicate_entry_counts_once(self) -> None:
         write({"a.py": CODE})
         accept()
         document = {"format": baseline.FORMAT, "version": 1, "findings": entries() * 2}
         write({"a.py": CODE + "    if os.path.exists(out):\n        shutil.rmtree(out)\n"})
         Path("known.json").write_text(json.dumps(document))
-        assert new() == ["a.py:15 FSR103"]
+        assert new_findings() == ["a.py:15 FSR103"]
 
-    def test_too_large(self) -> None:
+    def test_too_large_baseline_is_an_error(self) -> None:
         write({"a.py": CODE})
         with Path("known.json").open("wb") as stream:
             stream.truncate(17 * 1024 * 1024)
-        assert "known.json: cannot be read: is too large" in failed("check", "--baseline", "known.json")
+        assert "known.json: cannot read the baseline: file is 17.8 MB; the limit is 16.8 MB" in error_of(
+            "check", "--baseline", "known.json"
+        )
 
-    def test_nested_without_end(self) -> None:
+    def test_deeply_nested_json_is_an_error(self) -> None:
         write({"a.py": CODE, "known.json": "[" * 100_000})
-        assert "is no baseline" in failed("check", "--baseline", "known.json")
+        assert "not an fsrace-lint baseline" in error_of("check", "--baseline", "known.json")
 
     @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
-    def test_a_pipe_is_not_waited_for(self) -> None:
+    def test_named_pipe_is_an_error(self) -> None:
         write({"a.py": CODE})
         os.mkfifo("known.json")
-        assert "is no regular file" in failed("check", "--baseline", "known.json")
+        assert "cannot read the baseline: not a regular file" in error_of("check", "--baseline", "known.json")
 
     @pytest.mark.parametrize("path", ["../../../etc/passwd", "/etc/passwd", "a\0b", "\x1b[2J.py", "x" * 5000])
-    def test_hostile_entries_hide_nothing_and_touch_nothing(self, path: str) -> None:
+    def test_hostile_entries_have_no_effect(self, path: str) -> None:
         write({"a.py": CODE})
         row = {"path": path, "code": "FSR101", "function": "\x1b]0;f", "text": "0" * 16}
         document = {"format": baseline.FORMAT, "version": 1, "findings": [row]}
         Path("known.json").write_text(json.dumps(document))
         result = run("check", "--baseline", "known.json", "--prune-baseline", code=1)
         assert "\x1b" not in result.output
-        assert "Found 2 problems" in result.stdout
+        assert "Found 2 errors" in result.stdout
 
     @given(st.binary(max_size=200) | st.text(max_size=50).map(str.encode))
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-    def test_whatever_the_file_holds(self, data: bytes) -> None:
+    def test_arbitrary_content_is_a_baseline_error(self, data: bytes) -> None:
         file = Path("any.json")
         file.write_bytes(data)
-        with pytest.raises(baseline.BaselineError, match=r"any\.json: is "):
+        with pytest.raises(baseline.BaselineError, match=r"any\.json: not an? "):
             baseline.load(file)
 
     @given(
@@ -347,14 +360,14 @@ class TestReading:
         )
     )
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-    def test_what_is_written_is_read(self, counts: dict[Key, int]) -> None:
+    def test_write_and_load_round_trip(self, counts: dict[Key, int]) -> None:
         file = Path("any.json")
         file.unlink(missing_ok=True)
         baseline.write(file, baseline.Baseline(counts))
         assert baseline.load(file).counts == counts
 
 
-class TestWhatItSurvives:
+class TestMatching:
     @pytest.mark.parametrize(
         "change",
         [
@@ -369,11 +382,11 @@ class TestWhatItSurvives:
             lambda text: text.replace("    if os", "    value = 1\n    if os"),
         ],
     )
-    def test_changes_around_it(self, change: Any) -> None:
+    def test_unrelated_changes_keep_the_match(self, change: Any) -> None:
         write({"a.py": CODE})
         accept()
         Path("a.py").write_bytes(change(CODE).encode())
-        assert new(code=0) == []
+        assert new_findings(code=0) == []
 
     @pytest.mark.parametrize(
         ("old", "fresh", "found"),
@@ -383,19 +396,19 @@ class TestWhatItSurvives:
             ("rmtree(out)", "rmtree(out, False)", "FSR103"),
         ],
     )
-    def test_changes_of_the_code_itself(self, old: str, fresh: str, found: str) -> None:
+    def test_change_to_the_reported_code_is_new(self, old: str, fresh: str, found: str) -> None:
         write({"a.py": CODE})
         accept()
         write({"a.py": CODE.replace(old, fresh)})
-        assert [row.split()[1] for row in new()] == [found]
+        assert [row.split()[1] for row in new_findings()] == [found]
 
-    def test_a_third_one_is_new(self) -> None:
+    def test_finding_beyond_the_count_is_new(self) -> None:
         twice = "    if os.path.exists(out):\n        shutil.rmtree(out)\n"
         write({"a.py": CODE + twice})
         accept()
         assert [row["count"] for row in entries() if row["code"] == "FSR103"] == [2]
         write({"a.py": CODE + twice * 2})
-        assert new() == ["a.py:17 FSR103"]
+        assert new_findings() == ["a.py:17 FSR103"]
 
     @given(
         st.lists(st.sampled_from(["", "# text", "x = 1", '"""text\n\n"""']), max_size=4),
@@ -405,13 +418,13 @@ class TestWhatItSurvives:
     @settings(
         suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=bound(8, 25)
     )
-    def test_lines_that_move(self, above: list[str], functions: list[str], newline: str) -> None:
+    def test_moved_code_keeps_the_match(self, above: list[str], functions: list[str], newline: str) -> None:
         write({"a.py": CODE})
         Path("known.json").unlink(missing_ok=True)
         accept()
         text = "\n".join(["import os, shutil", *above, *functions, ""])
         Path("a.py").write_bytes(text.replace("\n", newline).encode())
-        assert new(code=0) == []
+        assert new_findings(code=0) == []
 
     @pytest.mark.parametrize(
         ("one", "other"),
@@ -434,7 +447,7 @@ class TestWhatItSurvives:
             ("f(a+b, c[1:2])", "f((a + b), c[1 : 2])"),
         ],
     )
-    def test_layout_is_no_part_of_the_code(self, one: str, other: str) -> None:
+    def test_fingerprint_ignores_layout(self, one: str, other: str) -> None:
         assert digest(one) == digest(other)
 
     @pytest.mark.parametrize(
@@ -459,7 +472,7 @@ class TestWhatItSurvives:
             ("f(not a)", "f(nota)"),
         ],
     )
-    def test_what_is_a_part(self, one: str, other: str) -> None:
+    def test_fingerprint_depends_on_code(self, one: str, other: str) -> None:
         assert digest(one) != digest(other)
 
 
@@ -470,21 +483,23 @@ def digest(text: str) -> str:
 
 
 class TestPruning:
-    def test_what_has_gone_is_told_and_taken_out(self) -> None:
+    def test_stale_entry_is_reported_and_pruned(self) -> None:
         write({"a.py": CODE})
         accept()
         write({"a.py": CODE.partition("def clean")[0]})
         noted = run("check", "--baseline", "known.json", code=0).stderr
-        assert noted.startswith("Note: 1 finding of the baseline ")
-        assert noted.endswith("known.json no longer occurs; --prune-baseline takes them out.\n")
+        assert noted.startswith("Note: 1 entry in the baseline ")
+        assert noted.endswith(
+            "known.json no longer matches a finding. Use --prune-baseline to remove stale entries.\n"
+        )
         assert len(entries()) == 2
-        told = run("check", "--baseline", "known.json", "--prune-baseline", code=0).stderr.splitlines()
-        assert told[0] == "a.py: FSR103 in clean has gone from the baseline."
-        assert told[1].startswith("Took 1 finding out of ")
+        message = run("check", "--baseline", "known.json", "--prune-baseline", code=0).stderr.splitlines()
+        assert message[0] == "a.py: FSR103 in clean was removed from the baseline."
+        assert re.fullmatch(r"Removed 1 finding from .*known\.json\. 1 remaining\.", message[1])
         assert [row["code"] for row in entries()] == ["FSR101"]
         assert run("check", "--baseline", "known.json", "--prune-baseline", code=0).stderr == ""
 
-    def test_a_count_that_shrinks(self) -> None:
+    def test_pruning_lowers_the_count(self) -> None:
         write({"a.py": CODE + "    if os.path.exists(out):\n        shutil.rmtree(out)\n"})
         accept()
         write({"a.py": CODE})
@@ -501,7 +516,7 @@ class TestPruning:
             ("--extend-exclude=b", "a.py"),
         ],
     )
-    def test_what_was_not_looked_at_stays(self, arguments: tuple[str, ...]) -> None:
+    def test_pruning_keeps_entries_that_were_not_checked(self, arguments: tuple[str, ...]) -> None:
         write({"a.py": CODE, "b/c.py": CODE})
         accept()
         write({"b/c.py": "x = 1\n" if "FSR" not in arguments[0] else CODE.partition("def clean")[0]})
@@ -509,17 +524,17 @@ class TestPruning:
         assert result.stderr == ""
         assert len(entries()) == 4
 
-    def test_what_only_the_strict_profile_reports_stays(self) -> None:
+    def test_pruning_keeps_strict_profile_entries(self) -> None:
         write({"a.py": "import os\n\n\ndef f(d):\n    os.mkdir(d)\n"})
         assert len(reported("--profile=strict")) == 1
         assert reported(code=0) == []
         accept("--profile=strict")
-        assert new("--profile=strict", code=0) == []
+        assert new_findings("--profile=strict", code=0) == []
         assert run("check", "--baseline", "known.json", "--prune-baseline", code=0).stderr == ""
         accept()
         assert len(entries()) == 1
 
-    def test_a_file_that_is_gone(self) -> None:
+    def test_pruning_removes_entries_of_a_deleted_file(self) -> None:
         write({"a.py": CODE, "b/c.py": CODE})
         accept()
         Path("b/c.py").unlink()
@@ -528,54 +543,54 @@ class TestPruning:
         run("check", "--baseline", "known.json", "--prune-baseline", "b", code=0)
         assert {row["path"] for row in entries()} == {"a.py"}
 
-    def test_a_file_that_does_not_parse_any_more(self) -> None:
+    def test_pruning_keeps_entries_of_an_unparsable_file(self) -> None:
         write({"a.py": CODE, "b.py": CODE})
         accept()
         write({"b.py": "def f(:\n"})
         run("check", "--baseline", "known.json", "--prune-baseline", code=1)
         assert len(entries()) == 4
 
-    def test_after_a_failure_nothing_is_gone(self) -> None:
+    def test_failed_run_prunes_nothing(self) -> None:
         write({"a.py": CODE})
         accept()
         write({"a.py": "x = 1\n"})
         run("check", "--baseline", "known.json", "--prune-baseline", ".", "no.py", code=2)
         assert len(entries()) == 2
 
-    def test_a_comment_takes_the_place_of_an_entry(self) -> None:
+    def test_noqa_comment_replaces_an_entry(self) -> None:
         write({"a.py": CODE})
         accept()
         write({"a.py": CODE.replace("makedirs(out)", "makedirs(out)  # noqa: FSR101")})
         run("check", "--baseline", "known.json", "--prune-baseline", code=0)
         assert [row["code"] for row in entries()] == ["FSR103"]
 
-    def test_a_comment_frees_no_room(self) -> None:
+    def test_noqa_comment_does_not_free_a_baseline_slot(self) -> None:
         one = "    if os.path.exists(out):\n        shutil.rmtree(out)\n"
         noqa = one.replace("(out)\n", "(out)  # noqa: FSR103\n")
         write({"a.py": CODE + one})
         accept()
         start = CODE.removesuffix(one)
         write({"a.py": start + noqa + one})
-        assert new(code=0) == []
+        assert new_findings(code=0) == []
         write({"a.py": start + noqa + one * 2})
-        assert new() == ["a.py:17 FSR103"]
+        assert new_findings() == ["a.py:17 FSR103"]
         write({"a.py": start + one + noqa + one})
-        assert new() == ["a.py:17 FSR103"]
+        assert new_findings() == ["a.py:17 FSR103"]
 
-    def test_a_comment_on_what_is_new_takes_no_room(self) -> None:
+    def test_noqa_on_a_new_finding_uses_no_baseline_slot(self) -> None:
         one = "    if os.path.exists(out):\n        shutil.rmtree(out)\n"
         write({"a.py": CODE + one})
         accept()
         write({"a.py": CODE + one * 2})
         run("check", "--baseline=known.json", "--add-noqa", code=0)
         assert Path("a.py").read_text() == CODE + one + one.replace("(out)\n", "(out)  # noqa: FSR103\n")
-        assert new(code=0) == []
+        assert new_findings(code=0) == []
         assert run("check", "--baseline=known.json", "--prune-baseline", code=0).stderr == ""
 
     @pytest.mark.parametrize(
         ("comments", "counted"), [("-n", 1), ("n-", 2), ("nn", 0), ("n-n", 2), ("nn-", 3), ("--", 2)]
     )
-    def test_what_is_written_and_pruned_holds_all(self, comments: str, counted: int) -> None:
+    def test_writing_and_pruning_keep_the_same_counts(self, comments: str, counted: int) -> None:
         one = "    if os.path.exists(out):\n        shutil.rmtree(out)"
         start = CODE.partition("    if os.path.exists(out):")[0]
         write({"a.py": start + "".join(f"{one}\n" for _ in comments)})
@@ -587,12 +602,12 @@ class TestPruning:
             assert [r.get("count", 1) for r in entries() if r["code"] == "FSR103"] == [counted] * (
                 counted > 0
             )
-            assert new(code=0) == []
+            assert new_findings(code=0) == []
 
 
-class TestOfWhichProject:
+class TestProjectOfTheBaseline:
     @pytest.fixture(autouse=True)
-    def two(self, here: Path) -> None:
+    def two_projects(self, here: Path) -> None:
         write({f"{name}/pyproject.toml": "" for name in ("pa", "pb", "pa/sub")})
         write({"pa/one.py": CODE, "pa/two.py": CODE, "pb/one.py": CODE, "pb/three.py": CODE})
 
@@ -604,18 +619,18 @@ class TestOfWhichProject:
             ("--baseline", "../pa/known.json", "--prune-baseline"),
         ],
     )
-    def test_that_of_another_one_is_refused(
+    def test_baseline_of_another_project_is_refused(
         self, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
     ) -> None:
         run("check", "--write-baseline", "pa/known.json", "pa", code=0)
         before = Path("pa/known.json").read_bytes()
         monkeypatch.chdir("pb")
-        error = failed("check", *options, ".")
-        assert "is the baseline of another project: its paths count from " in error
-        assert f"{Path('../pa').resolve()}, and here from {Path.cwd()}" in error
+        error = error_of("check", *options, ".")
+        assert "baseline of another project: its paths are relative to " in error
+        assert f"{Path('../pa').resolve()}, not to {Path.cwd()}" in error
         assert Path("../pa/known.json").read_bytes() == before
 
-    def test_one_at_the_top_for_each(self) -> None:
+    def test_baselines_above_the_project_roots(self) -> None:
         for name in ("pa", "pb"):
             run("check", "--write-baseline", f"{name}.json", name, code=0)
             assert json.loads(Path(f"{name}.json").read_bytes())["root"] == name
@@ -624,34 +639,34 @@ class TestOfWhichProject:
             assert len(entries(f"{name}.json")) == 4
         for arguments in (("pa.json", "pb"), ("pa.json", ".")):
             for option in ("--baseline", "--write-baseline"):
-                assert "another project" in failed("check", option, *arguments)
+                assert "another project" in error_of("check", option, *arguments)
         run("check", "--write-baseline", "known.json", ".", code=0)
         assert "root" not in json.loads(Path("known.json").read_bytes())
-        assert "another project" in failed("check", "--write-baseline", "known.json", "pa")
+        assert "another project" in error_of("check", "--write-baseline", "known.json", "pa")
 
-    def test_a_root_from_the_settings(self) -> None:
+    def test_root_setting_decides_relative_paths(self) -> None:
         write({"pa/pyproject.toml": '[tool.fsrace-lint]\nroot = ".."\nbaseline = "known.json"\n'})
         run("check", "--write-baseline", "pa/known.json", "pa", code=0)
         assert {row["path"] for row in entries("pa/known.json")} == {"pa/one.py", "pa/two.py"}
         assert reported("pa", code=0) == []
         assert json.loads(Path("pa/known.json").read_bytes())["root"] == ".."
         write({"pa/pyproject.toml": ""})
-        assert "another project" in failed("check", "--baseline", "pa/known.json", "pa")
+        assert "another project" in error_of("check", "--baseline", "pa/known.json", "pa")
 
-    def test_the_settings_of_one_name_that_of_another(self) -> None:
+    def test_settings_naming_another_projects_baseline_are_refused(self) -> None:
         run("check", "--write-baseline", "pa/known.json", "pa", code=0)
         write({"pb/pyproject.toml": '[tool.fsrace-lint]\nbaseline = "../pa/known.json"\n'})
-        assert "another project" in failed("check", "pb")
+        assert "another project" in error_of("check", "pb")
 
-    def test_outside_of_any_project(self, tmp_path_factory: pytest.TempPathFactory) -> None:
+    def test_baseline_outside_any_project(self, tmp_path_factory: pytest.TempPathFactory) -> None:
         file = str(tmp_path_factory.mktemp("outside") / "known.json")
         run("check", "--write-baseline", file, "pa", code=0)
         assert "root" not in json.loads(Path(file).read_bytes())
         assert reported("--baseline", file, "pa", code=0) == []
-        told = run("check", "--write-baseline", file, "pb", code=0).stderr
-        assert told == f"Wrote 4 findings to {file}, and took 2 out that no longer occur.\n"
+        message = run("check", "--write-baseline", file, "pb", code=0).stderr
+        assert message == f"Wrote 4 findings to {file}, and removed 2 that no longer occur.\n"
 
-    def test_a_project_behind_a_link(self) -> None:
+    def test_project_reached_through_a_link(self) -> None:
         Path("link").symlink_to("pa")
         run("check", "--write-baseline", "link/known.json", "pa", code=0)
         assert "root" not in json.loads(Path("pa/known.json").read_bytes())
@@ -659,7 +674,7 @@ class TestOfWhichProject:
 
 
 class TestSettings:
-    def test_the_setting_counts_from_its_file(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_baseline_setting_is_relative_to_its_file(self, monkeypatch: pytest.MonkeyPatch) -> None:
         write({"a.py": CODE, "sub/b.py": CODE, "pyproject.toml": TABLE})
         accept()
         assert reported(code=0) == []
@@ -667,27 +682,25 @@ class TestSettings:
         assert reported(".", code=0) == []
         assert len(reported("--no-baseline", ".")) == 2
 
-    def test_the_option_goes_first_and_counts_from_the_current_folder(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_baseline_option_overrides_the_setting(self, monkeypatch: pytest.MonkeyPatch) -> None:
         write({"sub/b.py": CODE, "pyproject.toml": TABLE})
         monkeypatch.chdir("sub")
         run("check", "--write-baseline", "here.json", code=0)
         assert reported("--baseline", "here.json", code=0) == []
         assert not Path("../known.json").exists()
 
-    def test_each_project_has_its_own(self) -> None:
+    def test_each_project_uses_its_own_baseline(self) -> None:
         write({"one/pyproject.toml": TABLE, "two/pyproject.toml": "", "one/a.py": CODE, "two/a.py": CODE})
         run("check", "--write-baseline", "one/known.json", "one", code=0)
         assert reported("one", "two") == ["two/a.py:8 FSR101", "two/a.py:13 FSR103"]
-        assert "--write-baseline is for one project" in failed(
+        assert "--write-baseline works on one project at a time" in error_of(
             "check", "--write-baseline", "one/known.json", "one", "two"
         )
-        assert "one/known.json: is the baseline of another project" in failed(
+        assert "one/known.json: baseline of another project" in error_of(
             "check", "--baseline", "one/known.json", "one", "two"
         )
 
-    def test_paths_that_are_no_utf_8(self) -> None:
+    def test_path_that_is_not_utf_8(self) -> None:
         name = b"na\xefve.py"
         try:
             Path(os.fsdecode(name)).write_text(CODE)
@@ -698,25 +711,25 @@ class TestSettings:
         assert run("check", "--baseline", "known.json", "--prune-baseline", code=0).stderr == ""
         assert len(entries()) == 2
 
-    def test_a_link_to_a_file_of_the_project(self) -> None:
+    def test_link_shares_the_entry_of_its_target(self) -> None:
         write({"a.py": CODE})
         Path("b.py").symlink_to("a.py")
         accept()
         assert {row["path"] for row in entries()} == {"a.py"}
-        assert new("b.py", code=0) == []
+        assert new_findings("b.py", code=0) == []
 
-    def test_fix_leaves_what_is_known(self) -> None:
+    def test_fix_leaves_baseline_findings(self) -> None:
         write({"a.py": CODE})
         accept()
         more = CODE + "\n\ndef new(out):\n    if not os.path.exists(out):\n        os.makedirs(out)\n"
         write({"a.py": more})
         done = run("fix", "--baseline", "known.json", code=0)
-        assert done.stderr == "Fixed 1 problem in 1 file; 0 left.\n"
+        assert done.stderr == "Fixed 1 finding in 1 file. 0 remaining.\n"
         text = Path("a.py").read_text()
         assert text.startswith(CODE)
         assert text.count("exist_ok") == 1
 
-    def test_flake8_and_the_command_line_agree(self) -> None:
+    def test_flake8_and_the_command_line_agree_on_the_baseline(self) -> None:
         pytest.importorskip("flake8")
         write({"a.py": CODE, "b/c.py": CODE, "pyproject.toml": TABLE})
         accept("a.py")
@@ -729,14 +742,14 @@ class TestSettings:
             rows = [":".join(line.removeprefix("./").split(":")[:2]) for line in done.stdout.splitlines()]
             assert (sorted(rows), done.stderr) == (expected, "")
 
-    def test_flake8_tells_of_a_baseline_that_is_not_there(self) -> None:
+    def test_flake8_reports_a_missing_baseline(self) -> None:
         pytest.importorskip("flake8")
         write({"a.py": CODE, "pyproject.toml": TABLE})
         done = subprocess.run(
             [sys.executable, "-m", "flake8", "--isolated", "."], capture_output=True, text=True, check=False
         )
         assert done.returncode == 1
-        assert "there is no such baseline" in done.stdout
+        assert "baseline not found; to create it, run " in done.stdout
         assert "Traceback" not in done.stderr
 
 
@@ -756,63 +769,66 @@ class TestOptions:
             ("--add-noqa", "--statistics"),
         ],
     )
-    def test_what_does_not_go_together(self, arguments: tuple[str, ...]) -> None:
+    def test_conflicting_options_are_an_error(self, arguments: tuple[str, ...]) -> None:
         write({"a.py": CODE})
         before = sorted(Path().iterdir())
-        assert "do not go together" in failed("check", *arguments)
+        assert re.search(
+            r"Error: (--[\w-]+) cannot be used with (?!\1\n)--[\w-]+\n\Z", error_of("check", *arguments)
+        )
         assert sorted(Path().iterdir()) == before
 
     def test_pruning_needs_a_baseline(self) -> None:
         write({"a.py": CODE})
         done = run("check", "--prune-baseline", code=2)
-        assert "--prune-baseline needs a baseline" in done.stderr
+        assert "Error: --prune-baseline requires a baseline: " in done.stderr
         assert done.stdout == ""
 
-    def test_pruning_goes_with_reports(self) -> None:
+    def test_pruning_can_be_combined_with_reports(self) -> None:
         write({"a.py": CODE})
         accept()
         arguments = ("--baseline=known.json", "--prune-baseline", "--format=json", "--report=junit=j.xml")
         assert json.loads(run("check", *arguments, code=0).stdout)["statistics"]["baseline"] == 2
 
 
-class TestShowing:
+class TestShowSuppressed:
     def result(self, *arguments: str) -> Result:
         text = CODE.replace("makedirs(out)", "makedirs(out)  # noqa: FSR101 -- one process")
         write({"a.py": text})
         accept()
         return run("check", "--baseline=known.json", "--show-suppressed", *arguments, code=0)
 
-    def test_as_text(self) -> None:
+    def test_text_output(self) -> None:
         assert self.result().stdout == dedent(
             """\
-            a.py:8:9: suppressed: comment: FSR101 check-then-mkdir: another process can create out after the check on line 7 (one process)
-            a.py:13:9: suppressed: baseline: FSR103 check-then-delete: another process can delete out after the check on line 12
+            a.py:8:9: suppressed: comment: FSR101 check-then-mkdir: directory `out` is created after a separate existence check (one process)
+            a.py:13:9: suppressed: baseline: FSR103 check-then-delete: `out` is deleted after a separate existence check
 
             No new filesystem races found in 1 file; 1 suppressed by comments; 1 in the baseline.
             """  # noqa: E501  # lines of a report
         )
 
-    def test_as_json(self) -> None:
+    def test_json_output(self) -> None:
         document = json.loads(self.result("--format=json").stdout)
         jsonschema.Draft202012Validator(SCHEMA).validate(document)
         rows = [(row["finding"]["code"], row["by"], row["reason"]) for row in document["suppressed"]]
         assert rows == [("FSR101", "comment", "one process"), ("FSR103", "baseline", None)]
         assert "suppressed" not in json.loads(run("check", "--format=json", code=1).stdout)
 
-    def test_in_other_formats(self) -> None:
+    def test_other_formats_are_refused(self) -> None:
         write({"a.py": CODE})
-        assert "--show-suppressed needs --format text or json" in failed(
-            "check", "--show-suppressed", "--format=sarif"
+        assert (
+            "--show-suppressed requires --output-format full, concise, grouped, trace, or json\n"
+            in error_of("check", "--show-suppressed", "--format=sarif")
         )
 
-    def test_among_what_is_silent(self) -> None:
+    def test_show_silenced_lists_baseline_findings(self) -> None:
         write({"a.py": CODE})
         accept()
         done = run("check", "--baseline=known.json", "--show-silenced", code=0).stdout
-        assert "silent: baseline: os.makedirs(out): the baseline holds FSR101" in done
+        assert "not reported: baseline: os.makedirs(out): FSR101 is in the baseline\n" in done
 
 
-def test_the_help_names_the_options() -> None:
+def test_help_lists_the_baseline_options() -> None:
     text = CliRunner().invoke(main.main, ["check", "--help"]).stdout
     for option in (
         "--baseline FILE",
@@ -830,8 +846,8 @@ COMMANDS = [line.strip() for line in PAGE.splitlines() if line.startswith("    f
 COMMANDS += re.findall("`(fsrace-lint [^`]+)`", PAGE)
 
 
-class TestThePage:
-    def test_its_commands_run(self) -> None:
+class TestAdoptingPage:
+    def test_documented_commands_run(self) -> None:
         assert len(COMMANDS) > 10
         write(
             {
@@ -845,7 +861,7 @@ class TestThePage:
             result = CliRunner().invoke(main.main, shlex.split(command)[1:])
             assert result.exit_code in (0, 1), (command, result.output)
 
-    def test_the_ratchet(self) -> None:
+    def test_documented_ratchet(self) -> None:
         write({"a.py": CODE})
         run("check", "--write-baseline", "fsrace-baseline.json", code=0)
         table = re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)
@@ -856,13 +872,13 @@ class TestThePage:
         run("check", code=1)
         Path("b.py").unlink()
         run("fix", "--no-baseline", "--unsafe-fixes", code=0)
-        assert "no longer occur" in run("check", code=0).stderr
+        assert "no longer match a finding" in run("check", code=0).stderr
         run("check", "--prune-baseline", code=0)
         assert entries("fsrace-baseline.json") == []
         write({"a.py": CODE})
         run("check", code=1)
 
-    def test_the_comment_it_shows(self) -> None:
+    def test_documented_noqa_comment(self) -> None:
         write({"a.py": CODE})
         (command,) = [line for line in COMMANDS if "--reason" in line]
         run(*shlex.split(command)[1:], code=0)

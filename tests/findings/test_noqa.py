@@ -1,4 +1,4 @@
-"""`noqa` comments as text: what is read in them, how they are added, and how they are taken out."""
+"""`noqa` comments: parsing, adding, and removing them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
 
 
 def codes(comment: str) -> list[str]:
-    """The codes of the first `noqa`."""
+    """The codes of the first `noqa` in a comment."""
     return [item.code for item in noqa.read(comment, NAMES)[0].items]
 
 
@@ -62,7 +62,7 @@ COMMENTS = (
 
 class TestReading:
     @pytest.mark.parametrize("comment", COMMENTS)
-    def test_the_same_codes_as_flake8(self, comment: str) -> None:
+    def test_codes_match_flake8(self, comment: str) -> None:
         pytest.importorskip("flake8")
         from flake8 import defaults, utils  # type: ignore[import-untyped,unused-ignore]
 
@@ -74,8 +74,8 @@ class TestReading:
             assert [item.text for item in found[0].items] == theirs
 
     @pytest.mark.parametrize("comment", COMMENTS)
-    def test_the_same_findings_as_flake8(self, comment: str) -> None:
-        """The whole way, for code that flake8 and we both report on."""
+    def test_suppressed_findings_match_flake8(self, comment: str) -> None:
+        """End to end, for code that both flake8 and fsrace-lint report."""
         pytest.importorskip("flake8")
         write({"a.py": HAZARD.rstrip() + f"  {comment}\n"})
         command = [*template.command("flake8"), "--isolated", "--select=FSR101", "a.py"]
@@ -97,7 +97,7 @@ class TestReading:
             ("# noqa", ""),
         ],
     )
-    def test_the_reason(self, comment: str, reason: str) -> None:
+    def test_reason_is_parsed(self, comment: str, reason: str) -> None:
         assert noqa.read(comment, NAMES)[0].reason == reason
 
     @pytest.mark.parametrize(
@@ -116,10 +116,10 @@ class TestReading:
             ("# noqa check-then-mkdir", []),
         ],
     )
-    def test_names_of_rules(self, comment: str, expected: list[str]) -> None:
+    def test_rule_names_become_codes(self, comment: str, expected: list[str]) -> None:
         assert codes(comment) == expected
 
-    def test_a_name_means_just_that_rule(self) -> None:
+    def test_rule_name_suppresses_only_that_rule(self) -> None:
         write({"a.py": HAZARD.rstrip() + "  # noqa: check-then-mkdir\n"})
         assert reported(code=0) == []
         write({"a.py": HAZARD.rstrip() + "  # noqa: unguarded-write\n"})
@@ -128,7 +128,7 @@ class TestReading:
         assert reported() == ["a.py:14 FSR103"]
 
     @given(st.text("# noqa:FSR101,- \tcheckthenmkdirE5", max_size=40))
-    def test_whatever_a_comment_says(self, text: str) -> None:
+    def test_any_comment_parses_within_bounds(self, text: str) -> None:
         comment = "# " + text
         for found in noqa.read(comment, NAMES):
             assert comment[found.start :].lower().startswith("# noqa")
@@ -138,7 +138,7 @@ class TestReading:
             assert ends[-1] <= found.end
 
 
-class TestTakingOut:
+class TestRemoving:
     @pytest.mark.parametrize(
         ("comment", "left"),
         [
@@ -163,22 +163,22 @@ class TestTakingOut:
             ("# noqa: FSR201 -- why isort:skip", "# isort:skip"),
         ],
     )
-    def test_of_a_line(self, comment: str, left: str) -> None:
+    def test_unused_codes_are_removed_from_a_line(self, comment: str, left: str) -> None:
         write({"a.py": f"x = 1  {comment}\ny = 2\n"})
         done = run("fix", code=0)
-        assert re.fullmatch(r"Fixed \d problems? in 1 file; 0 left\.\n", done.stderr)
+        assert re.fullmatch(r"Fixed \d findings? in 1 file\. 0 remaining\.\n", done.stderr)
         assert Path("a.py").read_text() == f"x = 1{'  ' if left else ''}{left}\ny = 2\n"
 
     @pytest.mark.parametrize("end", ["<<<<<<< HEAD\n", "print 'two'\n", "x = = 1\n"])
-    def test_a_file_that_does_not_parse_keeps_its_comments(self, end: str) -> None:
-        """Nobody knows what they suppress."""
+    def test_unparsable_file_keeps_its_comments(self, end: str) -> None:
+        """What its comments suppress is unknown."""
         text = HAZARD.rstrip() + f"  # noqa: FSR101 -- rank 0 only\n{end}"
         write({"a.py": text})
         assert [row.split()[1] for row in reported()] == ["FSR001"]
         run("fix", code=1)
         assert Path("a.py").read_text() == text
 
-    def test_a_rule_that_failed_keeps_its_comments(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_failed_rule_keeps_its_comments(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(project: object) -> None:
             raise ValueError("a bug")
 
@@ -192,7 +192,7 @@ class TestTakingOut:
         assert "FSR101 failed" in run("fix", code=2).stderr
         assert Path("a.py").read_text() == text.replace(", FSR201", "")
 
-    def test_the_beginning_of_codes_stays_while_one_of_them_is_off(self) -> None:
+    def test_code_prefix_is_kept_while_a_matching_rule_is_off(self) -> None:
         text = 'import os\n\nif not os.path.exists("a"):\n    open("a", "w").close()  # noqa: FSR1 -- why\n'
         write({"a.py": text})
         run("fix", "--ignore=FSR102", code=0)
@@ -201,27 +201,27 @@ class TestTakingOut:
         run("fix", code=0)
         assert Path("a.py").read_text() == "x = 1\n"
 
-    def test_what_would_change_the_code_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_removal_that_changes_code_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         text = "x = 1  # noqa: FSR101\n"
         write({"a.py": text})
         monkeypatch.setattr(comments, "without_comments", lambda source, unused: "x = 2\n")
         assert "not fixed" in run("fix", code=1).stderr
         assert Path("a.py").read_text() == text
 
-    def test_another_filesystem_takes_none_out(self) -> None:
-        """What suppresses nothing on the one may be needed on the other."""
+    def test_other_filesystem_removes_no_comments(self) -> None:
+        """A comment that is unused for one filesystem may be needed for another."""
         write({"a.py": "x = 1  # noqa: FSR405\n"})
         run("fix", "--filesystem=local", code=1)
         assert Path("a.py").read_text() == "x = 1  # noqa: FSR405\n"
         run("fix", code=0)
         assert Path("a.py").read_text() == "x = 1\n"
 
-    def test_what_is_used_stays(self) -> None:
+    def test_used_codes_are_kept(self) -> None:
         write({"a.py": HAZARD.rstrip() + "  # noqa: FSR201, FSR101, FSR302 -- why\n"})
         run("fix", code=0)
         assert Path("a.py").read_text() == HAZARD.rstrip() + "  # noqa: FSR101 -- why\n"
 
-    def test_a_line_of_its_own_goes(self) -> None:
+    def test_comment_on_its_own_line_is_removed(self) -> None:
         text = (
             "# flake8: noqa: FSR301\nx = 1\n\n\ndef f():\n    # noqa: FSR101\n    return x\n    # noqa: FSR1"
         )
@@ -231,7 +231,7 @@ class TestTakingOut:
 
     @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
     @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
-    def test_every_other_byte_stays(self, newline: str, bom: bytes) -> None:
+    def test_other_bytes_and_mode_are_preserved(self, newline: str, bom: bytes) -> None:
         before = "é = (1,  # noqa: FSR101\n\t2)\t \nz = 3\n"
         Path("a.py").write_bytes(bom + before.replace("\n", newline).encode())
         Path("a.py").chmod(0o751)
@@ -240,24 +240,24 @@ class TestTakingOut:
         assert Path("a.py").read_bytes() == bom + after.replace("\n", newline).encode()
         assert stat.S_IMODE(Path("a.py").stat().st_mode) == 0o751
 
-    def test_together_with_other_fixes(self) -> None:
-        """Also a comment that only the fix leaves without work: a second run finds nothing to do."""
+    def test_removal_together_with_other_fixes(self) -> None:
+        """Also removes comments that another fix makes unused, so that a second run changes nothing."""
         text = (
             HAZARD + 'if not os.path.exists("d"):\n    os.mkdir("d")  # noqa: FSR101\nx = 1  # noqa: FSR201\n'
         )
         write({"a.py": text, "b.py": "y = 1  # noqa: FSR301\n"})
-        assert run("fix", code=0).stderr == "Fixed 3 problems in 2 files; 0 left.\n"
+        assert run("fix", code=0).stderr == "Fixed 3 findings in 2 files. 0 remaining.\n"
         assert "noqa: FSR201" not in Path("a.py").read_text()
         assert reported(code=0) == []
-        assert run("fix", code=0).stderr == "Fixed 0 problems in 0 files; 0 left.\n"
+        assert run("fix", code=0).stderr == "Fixed 0 findings in 0 files. 0 remaining.\n"
 
-    def test_the_diff(self) -> None:
+    def test_diff_shows_the_removal(self) -> None:
         write({"a.py": "x = 1  # noqa: FSR101, E501\n"})
         done = run("fix", "--diff", code=1)
         assert "-x = 1  # noqa: FSR101, E501\n+x = 1  # noqa: E501\n" in done.stdout
         assert Path("a.py").read_text() == "x = 1  # noqa: FSR101, E501\n"
 
-    def test_only_what_is_selected(self) -> None:
+    def test_unselected_fsr003_removes_nothing(self) -> None:
         text = "x = 1  # noqa: FSR101\n"
         write(
             {"a.py": text, "pyproject.toml": '[tool.fsrace-lint]\nper-file-ignores = {"a.py" = ["FSR003"]}\n'}
@@ -268,15 +268,15 @@ class TestTakingOut:
         run("fix", "--ignore=FSR101", code=0)
         assert Path("a.py").read_text() == text
 
-    def test_a_comment_that_holds_the_encoding(self) -> None:
-        """Without it the file would be read otherwise, so it stays."""
+    def test_comment_with_the_encoding_cookie_is_kept(self) -> None:
+        """Removing it would change how the file is decoded."""
         text = "# noqa: FSR101 coding: latin-1\nx = 'é'\n"
         Path("a.py").write_bytes(text.encode("latin-1"))
         done = run("fix", code=1)
         assert "not fixed" in done.stderr
         assert Path("a.py").read_bytes() == text.encode("latin-1")
 
-    def test_a_file_that_was_changed_meanwhile(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_file_changed_during_the_run_is_not_fixed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from fsrace_lint.pipeline import repair
 
         write({"a.py": "x = 1  # noqa: FSR101\n"})
@@ -287,7 +287,7 @@ class TestTakingOut:
             return whole(*patch)
 
         monkeypatch.setattr(repair, "write", late)
-        assert "changed by somebody else" in run("fix", code=1).stderr
+        assert "changed by another process" in run("fix", code=1).stderr
         assert Path("a.py").read_text() == "x = 2\n"
 
 
@@ -332,25 +332,25 @@ class TestAdding:
     @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
     @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"], ids=["", "bom"])
     @pytest.mark.parametrize("text", SHAPES.values(), ids=SHAPES.keys())
-    def test_it_suppresses_and_can_be_taken_back(self, text: str, bom: bytes, newline: str) -> None:
+    def test_added_comments_suppress_and_can_be_removed(self, text: str, bom: bytes, newline: str) -> None:
         before = bom + text.replace("\n", newline).encode()
         file = Path("a.py")
         file.write_bytes(before)
         file.chmod(0o640)
         found = len(reported())
-        assert noqa_added() == f"Suppressed {found} problem{'s' * (found > 1)} in 1 file.\n"
+        assert noqa_added() == f"Suppressed {found} finding{'s' * (found > 1)} in 1 file.\n"
         assert reported(code=0) == []
         after = file.read_bytes()
-        assert noqa_added() == "Suppressed 0 problems in 0 files.\n"
+        assert noqa_added() == "Suppressed 0 findings in 0 files.\n"
         assert file.read_bytes() == after
         assert stat.S_IMODE(file.stat().st_mode) == 0o640
-        # the hazards go: the calls are others now
+        # the comments become unused because the calls no longer match
         file.write_bytes(harmless(after))
         run("fix", code=0)
         assert harmful(file.read_bytes()) == before
 
     @pytest.mark.parametrize("text", SHAPES.values(), ids=SHAPES.keys())
-    def test_flake8_reads_it_too(self, text: str) -> None:
+    def test_flake8_honors_added_comments(self, text: str) -> None:
         pytest.importorskip("flake8")
         write({"a.py": text})
         noqa_added()
@@ -369,7 +369,7 @@ class TestAdding:
             ("  # noqa: missing-barrier", "  # noqa: missing-barrier, FSR101"),
         ],
     )
-    def test_how_it_is_spelled(self, comment: str, expected: str) -> None:
+    def test_format_of_added_comments(self, comment: str, expected: str) -> None:
         write({"a.py": HAZARD.rstrip() + comment + "\n"})
         noqa_added("--ignore=FSR003")
         assert Path("a.py").read_text() == HAZARD.rstrip() + expected + "\n"
@@ -383,7 +383,7 @@ class TestAdding:
             ("  # noqa: E501 #nosec B108", "  # noqa: E501, FSR101 -- one process #nosec B108"),
         ],
     )
-    def test_with_a_reason(self, comment: str, expected: str) -> None:
+    def test_reason_is_appended(self, comment: str, expected: str) -> None:
         write({"a.py": HAZARD.rstrip() + comment + "\n"})
         noqa_added("--reason", "one process")
         assert Path("a.py").read_text() == HAZARD.rstrip() + expected + "\n"
@@ -391,57 +391,61 @@ class TestAdding:
         assert document["suppressed"][0]["reason"].endswith("one process")
 
     @pytest.mark.parametrize("reason", ["", "  ", "a\nb", "\x1b[2J", "why # noqa: E501", "\u202e"])
-    def test_reasons_that_cannot_be(self, reason: str) -> None:
+    def test_invalid_reason_is_an_error(self, reason: str) -> None:
         write({"a.py": HAZARD})
-        assert "--reason must be one line" in run("check", "--add-noqa", "--reason", reason, code=2).stderr
+        assert (
+            "--reason must be a single line of printable text without `# noqa`"
+            in run("check", "--add-noqa", "--reason", reason, code=2).stderr
+        )
         assert Path("a.py").read_text() == HAZARD
 
-    def test_a_comment_that_says_too_much_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_comment_that_causes_new_findings_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         write({"a.py": HAZARD})
         monkeypatch.setattr(noqa, "with_codes", lambda *_: "# noqa: FSR101, FSR301")
-        assert "would bring something new" in noqa_added(code=1)
+        assert "FSR101 not suppressed: the comments would cause new findings\n" in noqa_added(code=1)
         assert Path("a.py").read_text() == HAZARD
 
-    def test_a_reason_alone(self) -> None:
-        assert "--reason is for --add-noqa" in run("check", "--reason", "why", code=2).stderr
+    def test_reason_requires_add_noqa(self) -> None:
+        assert "--reason requires --add-noqa\n" in run("check", "--reason", "why", code=2).stderr
 
-    def test_a_reason_that_the_file_cannot_hold(self) -> None:
+    def test_reason_not_encodable_in_the_file(self) -> None:
         text = "# coding: latin-1\n" + HAZARD
         write({"a.py": text, "b.py": HAZARD})
-        told = noqa_added("--reason", "日本", code=1)
-        assert (
-            "a.py:5:5: FSR101 not suppressed: the comment cannot be written in the encoding of the file"
-            in told
-        )
+        output = noqa_added("--reason", "日本", code=1)
+        reason = "the encoding of the file, iso-8859-1, cannot represent the comment"
+        assert f"a.py:5:5: FSR101 not suppressed: {reason}\n" in output
         assert Path("a.py").read_text() == text
         assert "日本" in Path("b.py").read_text(encoding="utf-8")
 
-    def test_what_is_about_the_tool_is_told(self) -> None:
+    def test_fsr00x_findings_are_not_suppressed(self) -> None:
         write({"a.py": "def f(:\n", "b.py": HAZARD + "x = 1  # noqa: FSR201\n"})
-        told = noqa_added(code=1).splitlines()
-        assert [line.partition(" not")[0] for line in told[:-1]] == ["a.py:1:7: FSR001", "b.py:5:16: FSR003"]
-        assert told[-1] == "Suppressed 1 problem in 1 file; 2 left."
+        output = noqa_added(code=1).splitlines()
+        assert [line.partition(" not")[0] for line in output[:-1]] == [
+            "a.py:1:7: FSR001",
+            "b.py:5:16: FSR003",
+        ]
+        assert output[-1] == "Suppressed 1 finding in 1 file. 2 remaining."
 
     @pytest.mark.skipif(sys.version_info < (3, 12), reason="before 3.12 such a string is one token")
-    def test_inside_an_f_string_of_several_lines(self) -> None:
+    def test_multiline_f_string_cannot_take_a_comment(self) -> None:
         text = 'import os\nx = f"""{\nos.path.exists("d") or os.mkdir("d")\n}"""\n'
         write({"a.py": text})
         assert "its line cannot take a comment" in noqa_added(code=1)
         assert Path("a.py").read_text() == text
 
-    def test_what_the_baseline_holds_needs_none(self) -> None:
+    def test_baseline_findings_get_no_comment(self) -> None:
         write({"a.py": TWO})
         run("check", "--select=FSR101", "--write-baseline=known.json", code=0)
         noqa_added("--baseline=known.json")
         assert Path("a.py").read_text().count("noqa") == 1
 
     @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everything")
-    def test_a_file_that_cannot_be_written(self) -> None:
+    def test_read_only_file_is_not_suppressed(self) -> None:
         write({"a.py": HAZARD})
         Path("a.py").chmod(0o444)
         assert "not suppressed: is read-only" in noqa_added(code=1)
 
-    def test_a_hard_link_is_refused(self) -> None:
+    def test_hard_linked_file_is_not_suppressed(self) -> None:
         write({"a.py": HAZARD})
         os.link("a.py", "other.txt")
         assert "has more than one hard link" in noqa_added(code=1)
@@ -468,7 +472,7 @@ class TestAdding:
     @settings(
         suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=bound(8, 30)
     )
-    def test_adding_then_checking_then_taking_out(self, statements: list[str], newline: str) -> None:
+    def test_add_check_remove_round_trip(self, statements: list[str], newline: str) -> None:
         text = "\n".join(["import os, shutil", *statements, ""])
         before = text.replace("\n", newline).encode()
         file = Path("a.py")
@@ -492,5 +496,5 @@ class TestSameCode:
             ("x = (\n", False),
         ],
     )
-    def test_what_is_the_same(self, after: str, same: bool) -> None:
+    def test_same_code_ignores_comments_and_blank_lines(self, after: str, same: bool) -> None:
         assert noqa.same_code("x = 1\n", after) is same

@@ -1,4 +1,4 @@
-"""Suppression: `noqa` as flake8 reads it, but only in comments, and the ones that do nothing."""
+"""Suppression: `noqa` comments as flake8 reads them, but not in strings; and unused suppressions."""
 
 from __future__ import annotations
 
@@ -69,28 +69,28 @@ def unused(result: Suppressed) -> list[tuple[str, int, int, int]]:
         ("# noqa: E501  # noqa: FSR101", False),
     ],
 )
-def test_comments(comment: str, does: bool) -> None:
+def test_comment_suppresses(comment: str, does: bool) -> None:
     assert suppresses(f"mkdir(d)  {comment}\n") is does
 
 
-def test_only_the_reported_line_counts() -> None:
+def test_comment_applies_to_the_reported_line_only() -> None:
     text = "a()\nmkdir(d)  # noqa: FSR101\nb()\n"
     assert [suppresses(text, line) for line in (1, 2, 3)] == [False, True, False]
 
 
-def test_strings_are_no_comments() -> None:
+def test_noqa_in_a_string_is_ignored() -> None:
     assert not suppresses("mkdir('# noqa: FSR101')\n")
     assert not suppresses('mkdir("""\n# noqa\n""")\n', line=2)
     assert not suppresses('"""\n# flake8: noqa\n"""\nmkdir(d)\n', line=4)
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_newlines_of_every_kind(newline: str) -> None:
+def test_comment_with_any_newline(newline: str) -> None:
     text = "a = 1\n\x0c\nmkdir(d)  # noqa: FSR101\nmkdir(e)\n".replace("\n", newline)
     assert [suppresses(text, line) for line in (1, 2, 3, 4)] == [False, False, True, False]
 
 
-def test_without_a_newline_at_the_end() -> None:
+def test_comment_without_a_final_newline() -> None:
     assert suppresses("mkdir(d)  # noqa: FSR101")
 
 
@@ -116,7 +116,7 @@ SHAPES = {
 }
 
 
-# Our own plugin would read the same comments a second time.
+# Keep the fsrace-lint plugin out: it would read the same comments again.
 FLAKE8_ALONE = """
 import importlib.metadata as metadata
 everything = metadata.distributions
@@ -127,7 +127,7 @@ raise SystemExit(main())
 
 
 @pytest.mark.parametrize("text", SHAPES.values(), ids=SHAPES.keys())
-def test_the_same_lines_as_flake8(text: str, tmp_path: Path) -> None:
+def test_suppressed_lines_match_flake8(text: str, tmp_path: Path) -> None:
     pytest.importorskip("flake8")
     (tmp_path / "a.py").write_text(text, encoding="utf-8")
     command = [sys.executable, "-c", FLAKE8_ALONE, "--isolated", "--select=F821", "a.py"]
@@ -142,24 +142,24 @@ def test_the_same_lines_as_flake8(text: str, tmp_path: Path) -> None:
     assert {item.place.span.line for item in ours.kept} == theirs
 
 
-def test_file_level_codes_leave_the_other_rules_alone() -> None:
+def test_file_level_codes_do_not_affect_other_rules() -> None:
     result = run("# flake8: noqa: FSR101\na\n", finding(2, "FSR101"), finding(2, "FSR201"))
     assert [item.code for item in result.kept] == ["FSR201"]
     assert [item.code for item in result.suppressed] == ["FSR101"]
     assert result.unused == ()
 
 
-def test_file_level_comments_reach_every_line() -> None:
+def test_file_level_comment_applies_to_every_line() -> None:
     assert suppresses("mkdir(d)\nx = 1\n# flake8: noqa: FSR101\n", line=1)
     assert suppresses("# flake8: noqa\n", line=99)
 
 
-def test_a_silenced_file_reports_no_unused_suppression() -> None:
+def test_suppressed_file_reports_no_unused_suppression() -> None:
     result = run("# flake8: noqa\nx = 1  # noqa: FSR101\n", finding(1))
     assert result == Suppressed((), (finding(1),), (), ("",))
 
 
-def test_unused_codes_are_reported_where_they_stand() -> None:
+def test_unused_code_is_reported_at_its_position() -> None:
     text = "é = 1  # noqa: E501, FSR101,FSR202\n# flake8: noqa: FSR301\nx()  # flake8: noqa: FSR401\n"
     result = run(text, finding(1, "FSR202"))
     assert unused(result) == [
@@ -173,17 +173,17 @@ def test_unused_codes_are_reported_where_they_stand() -> None:
         assert line[span.column - 1 : span.end_column - 1] in item.message
 
 
-def test_an_unused_suppression_as_a_finding() -> None:
+def test_unused_suppression_finding() -> None:
     (item,) = run("x = 1  # noqa: FSR101\n").unused
     assert item == Finding(
         code="FSR003",
         name="unused-suppression",
-        message="`noqa: FSR101` suppresses nothing here",
+        message="unused `noqa: FSR101`: it suppresses no finding on this line",
         place=Place(source("").path, Span(1, 16, 1, 22)),
         function="<module>",
         severity=Severity.WARNING,
         evidence="evident",
-        fix=Fix("drop-noqa", Span(1, 8, 1, 22), Applicability.SAFE, "take FSR101 out of the comment"),
+        fix=Fix("drop-noqa", Span(1, 8, 1, 22), Applicability.SAFE, "remove `FSR101` from the comment"),
     )
 
 
@@ -207,13 +207,13 @@ def test_which_codes_are_unused(comment: str, expected: list[str]) -> None:
     assert [name.removeprefix("noqa: ") for name, *_ in unused(result)] == expected
 
 
-def test_codes_that_are_off_are_not_unused() -> None:
+def test_disabled_codes_are_not_unused() -> None:
     text = "x = 1  # noqa: FSR101, FSR102\n"
     assert [name for name, *_ in unused(run(text, inactive=("FSR101",)))] == ["noqa: FSR102"]
     assert run(text, inactive=("FSR003",)).unused == ()
 
 
-def test_an_unused_suppression_cannot_be_suppressed() -> None:
+def test_unused_suppression_cannot_be_suppressed() -> None:
     assert len(run("x = 1  # noqa: FSR003, FSR101\n").unused) == 2
     assert len(run("# flake8: noqa: FSR003\nx = 1  # noqa: FSR101\n").unused) == 2
 
@@ -221,11 +221,11 @@ def test_an_unused_suppression_cannot_be_suppressed() -> None:
 @pytest.mark.parametrize(
     "text", ["mkdir(d)  # noqa: FSR101\n(", "if x:\n        a\n    b  # noqa: FSR101\n", "'''# noqa"]
 )
-def test_text_that_cannot_be_taken_apart_suppresses_nothing(text: str) -> None:
+def test_text_that_cannot_be_tokenized_suppresses_nothing(text: str) -> None:
     assert run(text, finding(1), finding(3)) == Suppressed((finding(1), finding(3)))
 
 
-def test_files_without_a_comment_are_not_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_without_noqa_is_not_tokenized(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise AssertionError
 
@@ -236,7 +236,7 @@ def test_files_without_a_comment_are_not_taken_apart(monkeypatch: pytest.MonkeyP
         run("mkdir(d)  # NOQA\n", finding(1))
 
 
-def test_the_order_of_the_findings_stays() -> None:
+def test_order_of_findings_is_kept() -> None:
     findings = [finding(3), finding(1), finding(2), finding(1, "FSR202")]
     result = run("a  # noqa: FSR202\nb  # noqa\nc\n", *findings)
     assert result.kept == (finding(3), finding(1))
@@ -251,8 +251,8 @@ PIECES = st.sampled_from(
 
 @given(st.lists(PIECES, max_size=30).map("".join), st.booleans())
 @settings(max_examples=bound(200, 1500), deadline=None)
-def test_a_file_without_comments_for_us_is_not_taken_apart(text: str, is_found: bool) -> None:
-    """The look at lines in advance leaves out nothing: what is found is as if each file were taken apart."""
+def test_prefilter_does_not_change_the_result(text: str, is_found: bool) -> None:
+    """Skipping files without relevant comments gives the same result as tokenizing every file."""
     names = {"some-rule": "FSR101"}
     findings = [finding(1), finding(2, "FSR201")] if is_found else []
     quick = apply(source(text), findings, lambda _: True, names)
@@ -266,15 +266,15 @@ def test_a_file_without_comments_for_us_is_not_taken_apart(text: str, is_found: 
     ("comment", "times"),
     [("# noqa: E501", 0), ("# noqa: F401, W291", 0), ("# noqa", 1), ("# noqa: E501 FSR1", 1)],
 )
-def test_comments_for_others_are_not_sought(
+def test_other_tools_codes_are_not_tokenized(
     comment: str, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    tokenized: list[str] = []
 
     def chunks(text: str) -> list[noqa.Chunk]:
-        asked.append(text)
+        tokenized.append(text)
         return []
 
     monkeypatch.setattr(noqa, "chunks", chunks)
     run(f"x = 1  {comment}\n", finding(1))
-    assert len(asked) == times
+    assert len(tokenized) == times

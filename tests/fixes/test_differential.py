@@ -1,4 +1,4 @@
-"""Original and fixed program do the same in one process, whatever is there when they start."""
+"""The original and fixed programs behave the same in one process, for every initial state."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Config:
 
 """
 
-# How the path is spelled in the act, and in the test.
+# How the path is written in the operation and in the check.
 PATHS: Final = {
     "a name": ("path", "path"),
     "join": ("os.path.join(root, 'place')", "os.path.join(root, 'place')"),
@@ -91,7 +91,7 @@ OPENING: Final = {
     "open": "with open({0}, 'w') as stream:\n    stream.write('new')",
     "open binary": "with open({0}, mode='wb') as stream:\n    stream.write(b'new')",
 }
-# {0} is the test, {1} the act; both come at the indentation where they stand.
+# {0} is the check, {1} the operation; both are indented like their placeholder.
 FORMS: Final = {
     "plain": "if {0}:\n    {1}",
     "else": "if {0}:\n    {1}\nelse:\n    print('other')",
@@ -121,17 +121,17 @@ FORMS: Final = {
 
 
 class Program(NamedTuple):
-    """A function `act`, and how it is put together."""
+    """A function `act_N`, and a name that lists its parts."""
 
     name: str
     text: str
 
 
 def act(number: int, form: str, test: str, acts: str, path: tuple[str, str], *, absent: bool) -> str:
-    """Write a function that does something to a path where a test of it came out one way."""
+    """Return a function that runs an operation on a path, depending on a check of it."""
     found = TESTS[test].format(path[1])
-    asked, denied = (f"not {found}", found) if absent else (found, f"not {found}")
-    lines = FORMS[form].replace("{0}", asked).replace("{not}", denied).split("\n")
+    condition, negated = (f"not {found}", found) if absent else (found, f"not {found}")
+    lines = FORMS[form].replace("{0}", condition).replace("{not}", negated).split("\n")
     body = []
     for line in lines:
         indent = line[: len(line) - len(line.lstrip())]
@@ -146,11 +146,11 @@ KINDS: Final = {
     "linking": (LINKING, ("lexists", "exists"), ("symlink",)),
     "opening": (OPENING, ("lexists", "exists"), ("open",)),
 }
-"""The acts of a kind, and the tests and acts that stand in every form and with every path."""
+"""For each kind: its operations, and the checks and operations to combine with every form and path."""
 
 
 def grid(kind: str) -> Iterator[Program]:
-    """Give every act after every test of it, and some in every form and with every path."""
+    """Yield every operation after every check, and some in every form and with every path."""
     acts, usual, often = KINDS[kind]
     everything = [("plain", "a name", test, what) for test, what in itertools.product(TESTS, acts)]
     everything += [
@@ -186,11 +186,11 @@ SAFE: Final = {
     "linking": {"lexists"},
     "opening": {"lexists"},
 }
-"""After which tests an act of a kind is changed: those that say what the act itself would find."""
+"""The checks after which an operation is fixed: those that see what the operation itself would see."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_shape(kind: str, tmp_path: Path) -> None:
+def test_fix_of_every_shape_keeps_behavior(kind: str, tmp_path: Path) -> None:
     programs = list(grid(kind))
     before = HEAD + "".join(program.text for program in programs)
     after = repaired(tmp_path / "project", before).after.decode()
@@ -202,14 +202,14 @@ def test_every_shape(kind: str, tmp_path: Path) -> None:
     names = [programs[number].name for number in changed]
     assert {name.partition(" after ")[2].partition(",")[0] for name in names} == SAFE[kind]
     drives = {programs[number].name: drive_act(number) for number in changed}
-    assert not told(differences(before, after, drives, anew=False))
+    assert not lines_of(differences(before, after, drives, anew=False))
 
 
-def told(found: list[Difference]) -> str:
+def lines_of(found: list[Difference]) -> str:
     return "\n".join(map(str, found))
 
 
-# Bigger programs: what stands around a shape, in front of it and behind it.
+# Larger programs: code before, after, and around a shape.
 
 AROUND: Final = {
     "nothing": "{}",
@@ -239,7 +239,7 @@ INNER: Final = (
 
 
 @st.composite
-def bigger(draw: st.DrawFn) -> str:
+def larger_programs(draw: st.DrawFn) -> str:
     acts, absent = draw(st.sampled_from([(MAKING, True), (DELETING, False), (LINKING, True)]))
     what, test = draw(st.sampled_from(sorted(acts))), draw(st.sampled_from(sorted(TESTS)))
     path = PATHS[draw(st.sampled_from(sorted(PATHS)))]
@@ -254,13 +254,13 @@ def bigger(draw: st.DrawFn) -> str:
 
 
 @settings(max_examples=bound(8, 40), deadline=None, suppress_health_check=list(HealthCheck))
-@given(bigger())
-def test_bigger_programs(text: str) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        patch = repaired(Path(folder) / "project", text)
+@given(larger_programs())
+def test_fix_of_larger_program_keeps_behavior(text: str) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        patch = repaired(Path(directory) / "project", text)
     if patch.before != patch.after:
         after = patch.after.decode()
-        assert not told(differences(text, after, {after: drive_act(0)}, anew=False))
+        assert not lines_of(differences(text, after, {after: drive_act(0)}, anew=False))
 
 
 # The cases of the documents.
@@ -275,16 +275,16 @@ USUAL: Final = (
     "dangling link",
     "fifo",
 )
-"""The states that programs are loaded in that do more than this."""
+"""The initial states for the programs of the case documents."""
 
 
-def fixes_of(case: Case, folder: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Give the programs of a case that a safe fix changes, and how its functions are called."""
-    found, checked = run(case.write(folder))
+def fixes_of(case: Case, directory: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield the programs of a case before and after their safe fixes, and how to call the fixed functions."""
+    found, checked = run(case.write(directory))
     for patch in repair.repair(found, checked, unsafe=False, comments=False):
         before, after = patch.before.decode(), patch.after.decode()
         for finding in patch.applied:
-            # A test that stands around the call may spell the path in another way.
+            # A check around the call may write the path differently.
             spelled = "" if finding.fix is None or finding.fix.check is not None else finding.fix.path
             literal = spelled.strip("'\"")
             if spelled[:1] in {"'", '"'}:
@@ -294,13 +294,13 @@ def fixes_of(case: Case, folder: Path) -> Iterator[tuple[str, str, dict[str, Any
             yield before, after, {each.function: called(each.function) for each in patch.applied}
 
 
-def test_cases(tmp_path: Path) -> None:
-    """Each safe fix of the documents, as far as its function can be called with a path for everything."""
+def test_fixes_in_case_documents_keep_behavior(tmp_path: Path) -> None:
+    """Every safe fix in the documents whose function can be called with a path for each argument."""
     ran = 0
     for number, case in enumerate(CASES):
         for before, after, drives in fixes_of(case, tmp_path / str(number)):
             both = outcomes([before, after], drives, USUAL)
             found = [Difference(*key, *pair) for key, pair in both.items() if len(set(pair)) > 1]
-            assert not told(found), case.title
+            assert not lines_of(found), case.title
             ran += len({name for (name, _), (old, _) in both.items() if not old.error})
     assert ran >= 60

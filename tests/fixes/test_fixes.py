@@ -1,4 +1,4 @@
-"""The fixes room: text in, text out, and what is refused."""
+"""The fixes package: the text that recipes produce, and the fixes that are refused."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def last_name(node: ast.AST) -> str:
 
 
 def apis(source: Source) -> dict[Span, str]:
-    """Name what calls call, by the names of the catalog."""
+    """Return the library model name of each call."""
     facts = extract(source)
     if not isinstance(facts, FileFacts):
         return {}
@@ -71,7 +71,7 @@ def apis(source: Source) -> dict[Span, str]:
 
 
 def fixes(source: Source, recipe: str) -> Iterator[Fix]:
-    """Find each act, and the check in the test of the innermost `if` around it."""
+    """Yield a fix for each operation, with the check in the innermost `if` around it."""
     columns, called = Columns(source.text), apis(source)
 
     def visit(node: ast.AST, check: Span | None) -> Iterator[Fix]:
@@ -457,7 +457,7 @@ def variants(text: str) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("variant", variants(""))
 @pytest.mark.parametrize("name", CASES)
-def test_a_fix_gives_exactly_this_text(name: str, variant: str) -> None:
+def test_fix_produces_exact_text(name: str, variant: str) -> None:
     case = CASES[name]
     before = variants(case.before)[variant]
     patch = run(before, case.recipe)
@@ -468,72 +468,84 @@ def test_a_fix_gives_exactly_this_text(name: str, variant: str) -> None:
 
 
 REFUSED = [
-    (MAKE, OS + "os.makedirs(p, exist_ok=True)\n", "exist_ok is True already"),
-    (MAKE, OS + "os.makedirs(p, exist_ok=x)\n", "exist_ok is computed here"),
-    (MAKE, OS + "os.makedirs(p, 7, x)\n", "exist_ok is computed here"),
+    (MAKE, OS + "os.makedirs(p, exist_ok=True)\n", "`exist_ok` is already `True`"),
+    (MAKE, OS + "os.makedirs(p, exist_ok=x)\n", "`exist_ok` is set to an expression"),
+    (MAKE, OS + "os.makedirs(p, 7, x)\n", "`exist_ok` is set to an expression"),
     (MAKE, OS + "os.makedirs(p, **kw)\n", "unpacked arguments"),
     (MAKE, OS + "os.makedirs(*a)\n", "unpacked arguments"),
-    (MAKE, OS + "def f(os):\n    os.mkdir(p)\n", "not known to be"),
-    (MAKE, "makedirs(p)\n", "not known to be"),
-    (MAKE, "from mine import makedirs\nmakedirs(p)\n", "not known to be"),
-    (MAKE, "import sh\nsh.mkdir(p)\n", "not known to be"),
-    (MAKE, "conn.mkdir('out')\n", "not pathlib"),
-    (MAKE, "self.fs.mkdir(p)\n", "another kind of filesystem"),
+    (MAKE, OS + "def f(os):\n    os.mkdir(p)\n", "could be a different function"),
+    (MAKE, "makedirs(p)\n", "could be a different function"),
+    (MAKE, "from mine import makedirs\nmakedirs(p)\n", "could be a different function"),
+    (MAKE, "import sh\nsh.mkdir(p)\n", "could be a different function"),
+    (MAKE, "conn.mkdir('out')\n", "not a `pathlib` method"),
+    (MAKE, "self.fs.mkdir(p)\n", "different kind of filesystem"),
     (MAKE, "import tensorflow as tf\ntf.io.gfile.mkdir(p)\n", "not known to accept"),
-    (MAKE, "from etils.epath import Path\n(Path(p) / 'x').mkdir()\n", "another kind of filesystem"),
-    (MAKE, "a_fs.mkdir(p)\nsftp_conn.mkdir(p)\nPathManager.mkdir(p)\n", "another kind of filesystem"),
+    (MAKE, "from etils.epath import Path\n(Path(p) / 'x').mkdir()\n", "different kind of filesystem"),
+    (MAKE, "a_fs.mkdir(p)\nsftp_conn.mkdir(p)\nPathManager.mkdir(p)\n", "different kind of filesystem"),
     (MAKE, OS + "os.remove(p)\n", "not known to accept"),
-    (MAKE, OS + "os.mkdir(p, dir_fd=3)\n", "dir_fd"),
-    (MAKE, OS + "os.mkdir(os.fsencode(p))\n", "not plain enough to repeat"),
-    (MAKE, OS + "os.mkdir(f().p)\n", "not plain enough to repeat"),
-    (MAKE, OS + "os.mkdir(f()[0])\n", "not plain enough to repeat"),
-    (MAKE, OS + "os.mkdir(p[i])\n", "not plain enough to repeat"),
-    (MAKE, OS + "os.mkdir(p[0, 1])\n", "not plain enough to repeat"),
-    (MAKE, OS + "os.mkdir(p[1:])\n", "not plain enough to repeat"),
-    (MAKE, OS + "x = os.mkdir(p)\n", "not a statement of its own"),
-    (MAKE, OS + "x(); os.mkdir(p)\n", "not a statement of its own"),
-    (MAKE, OS + "FileExistsError = OSError\nos.mkdir(p)\n", "FileExistsError also means something else"),
-    (MAKE, OS + "os = fake\nos.mkdir(p)\n", "not known to be"),
-    (MAKE, "from os import mkdir\nos = fake\nmkdir(p)\n", "os also means something else"),
-    (MAKE, OS + "try:\n    os.mkdir(p)\nexcept FileExistsError:\n    x()\n", "handled around the call"),
-    (MAKE, OS + "try:\n    os.mkdir(p)\nexcept (A, FileExistsError):\n    x()\n", "handled around the call"),
-    (MAKE, OS + "try:\n    os.makedirs(p)\nexcept FileExistsError:\n    x()\n", "handled around the call"),
-    (MAKE, "try:\n    p.mkdir()\nexcept FileExistsError:\n    lost()\n", "handled around the call"),
-    (MAKE, OS + "os.mkdir()\n", "no path"),
-    (MAKE, OS + "os.mkdir(name=p)\n", "no path"),
+    (MAKE, OS + "os.mkdir(p, dir_fd=3)\n", "relative to `dir_fd`"),
+    (MAKE, OS + "os.mkdir(os.fsencode(p))\n", "not simple enough to evaluate twice"),
+    (MAKE, OS + "os.mkdir(f().p)\n", "not simple enough to evaluate twice"),
+    (MAKE, OS + "os.mkdir(f()[0])\n", "not simple enough to evaluate twice"),
+    (MAKE, OS + "os.mkdir(p[i])\n", "not simple enough to evaluate twice"),
+    (MAKE, OS + "os.mkdir(p[0, 1])\n", "not simple enough to evaluate twice"),
+    (MAKE, OS + "os.mkdir(p[1:])\n", "not simple enough to evaluate twice"),
+    (MAKE, OS + "x = os.mkdir(p)\n", "not a statement on its own line"),
+    (MAKE, OS + "x(); os.mkdir(p)\n", "not a statement on its own line"),
+    (MAKE, OS + "FileExistsError = OSError\nos.mkdir(p)\n", "`FileExistsError` has another meaning"),
+    (MAKE, OS + "os = fake\nos.mkdir(p)\n", "could be a different function"),
+    (MAKE, "from os import mkdir\nos = fake\nmkdir(p)\n", "`os` has another meaning"),
+    (
+        MAKE,
+        OS + "try:\n    os.mkdir(p)\nexcept FileExistsError:\n    x()\n",
+        "already handles `FileExistsError`",
+    ),
+    (
+        MAKE,
+        OS + "try:\n    os.mkdir(p)\nexcept (A, FileExistsError):\n    x()\n",
+        "already handles `FileExistsError`",
+    ),
+    (
+        MAKE,
+        OS + "try:\n    os.makedirs(p)\nexcept FileExistsError:\n    x()\n",
+        "already handles `FileExistsError`",
+    ),
+    (MAKE, "try:\n    p.mkdir()\nexcept FileExistsError:\n    lost()\n", "already handles `FileExistsError`"),
+    (MAKE, OS + "os.mkdir()\n", "does not pass `path`"),
+    (MAKE, OS + "os.mkdir(name=p)\n", "does not pass `path`"),
     (MAKE, OS + "os.mkdir(**kw)\n", "unpacked"),
     (MAKE, OS + "os.mkdir(*p)\n", "unpacked"),
     (MAKE, OS + "os.mkdir(mode=7, path=str(p))\n", "not the first argument"),
-    (MAKE, OS + "Path = str\nos.mkdir('p')\n", "also means something else"),
-    (MAKE, OS + "from py.path import Path\nos.mkdir('p')\n", "also means something else"),
-    (MAKE, OS + "def f(Path):\n    pass\nos.mkdir('p')\n", "also means something else"),
+    (MAKE, OS + "Path = str\nos.mkdir('p')\n", "has another meaning"),
+    (MAKE, OS + "from py.path import Path\nos.mkdir('p')\n", "has another meaning"),
+    (MAKE, OS + "def f(Path):\n    pass\nos.mkdir('p')\n", "has another meaning"),
     (MAKE, OS + "from x import *\nos.mkdir('p')\n", "star import"),
-    (MAKE, OS + "os.mkdir('p')\nfrom pathlib import Path\n", "further down"),
-    (MAKE, OS + "def f():\n    os.mkdir('p')\n    from pathlib import Path\n", "within the same function"),
-    (MAKE, OS + "f'{os.makedirs(p)}'\n", "f-strings"),
-    (MAKE, "import os\n\x0cos.makedirs(p)\n", "keep its bytes"),
-    (MAKE, "import os\ros.makedirs(p)\r", "keep its bytes"),
+    (MAKE, OS + "os.mkdir('p')\nfrom pathlib import Path\n", "only after this line"),
+    (MAKE, OS + "def f():\n    os.mkdir('p')\n    from pathlib import Path\n", "inside the same function"),
+    (MAKE, OS + "f'{os.makedirs(p)}'\n", "inside an f-string"),
+    (MAKE, "import os\n\x0cos.makedirs(p)\n", "without changing unrelated bytes"),
+    (MAKE, "import os\ros.makedirs(p)\r", "without changing unrelated bytes"),
     (MAKE, OS + "os.makedirs(p for p in q)\n", "would not parse"),
     (MAKE, PATH + "(os  # a\n .mkdir)('p')\n", "a comment would be lost"),
-    (DROP, OS + "x = os.remove(p)\n", "not a statement of its own"),
-    (DROP, OS + "os.remove(p); x()\n", "not a statement of its own"),
-    (DROP, OS + "if x: y(); os.remove(p)\n", "not a statement of its own"),
-    (DROP, OS + "os.removedirs(p)\n", "parents"),
+    (DROP, OS + "x = os.remove(p)\n", "not a statement on its own line"),
+    (DROP, OS + "os.remove(p); x()\n", "not a statement on its own line"),
+    (DROP, OS + "if x: y(); os.remove(p)\n", "not a statement on its own line"),
+    (DROP, OS + "os.removedirs(p)\n", "deletes empty parents"),
     (DROP, OS + "os.mkdir(p)\n", "not known to accept"),
-    (DROP, OS + "contextlib = 1\nos.remove(p)\n", "also means something else"),
-    (DROP, OS + "FileNotFoundError = IOError\nos.remove(p)\n", "also means something else"),
-    (DROP, LIB + "with contextlib.suppress(OSError):\n    os.remove(p)\n", "in a suppress() already"),
-    (DROP, "import shutil\nshutil.rmtree(p, True)\n", "told already"),
-    (DROP, "import shutil\nshutil.rmtree(p, onerror=f)\n", "told already"),
+    (DROP, OS + "contextlib = 1\nos.remove(p)\n", "has another meaning"),
+    (DROP, OS + "FileNotFoundError = IOError\nos.remove(p)\n", "has another meaning"),
+    (DROP, LIB + "with contextlib.suppress(OSError):\n    os.remove(p)\n", "already inside a `suppress()`"),
+    (DROP, "import shutil\nshutil.rmtree(p, True)\n", "already specifies"),
+    (DROP, "import shutil\nshutil.rmtree(p, onerror=f)\n", "already specifies"),
     (DROP, "import shutil\nshutil.rmtree(p, **kw)\n", "unpacked"),
-    (DROP, "a.unlink(missing_ok=True)\n", "missing_ok is True already"),
-    (DROP, "a.rmdir(p)\n", "not pathlib"),
-    ("no-such", OS + "os.remove(p)\n", "no recipe named no-such"),
+    (DROP, "a.unlink(missing_ok=True)\n", "`missing_ok` is already `True`"),
+    (DROP, "a.rmdir(p)\n", "not a `pathlib` method"),
+    ("no-such", OS + "os.remove(p)\n", "unknown recipe `no-such`"),
 ]
 
 
 @pytest.mark.parametrize(("recipe", "text", "reason"), REFUSED)
-def test_a_recipe_refuses_and_says_why(recipe: str, text: str, reason: str) -> None:
+def test_recipe_refuses_with_reason(recipe: str, text: str, reason: str) -> None:
     patch = run(text, recipe)
     assert patch.after == patch.before == text.encode()
     assert not patch.applied
@@ -541,7 +553,7 @@ def test_a_recipe_refuses_and_says_why(recipe: str, text: str, reason: str) -> N
     assert all(reason in refusal.reason for refusal in patch.refused), patch.refused
 
 
-# What stands before `os.mkdir(...)` in the function, and its path.
+# The code before `os.mkdir(...)` in the function, and its argument.
 TEXT = (
     ("", "'p'"),
     ("", "'p' 'q'"),
@@ -632,54 +644,54 @@ def function(p, q, text: str, path: Path, like: os.PathLike[str], quoted: "str |
 
 
 @pytest.mark.parametrize(("before", "path"), TEXT)
-def test_what_is_evidently_text_or_a_path_is_given_to_pathlib(before: str, path: str) -> None:
+def test_known_text_or_path_is_passed_to_pathlib(before: str, path: str) -> None:
     text = FUNCTION.format(before=before or "pass", path=path)
     patch = run(text, MAKE)
     assert patch.after.decode() == text.replace(f"os.mkdir({path})", f"Path({path}).mkdir(exist_ok=True)")
 
 
 @pytest.mark.parametrize(("before", "path"), [*UNKNOWN, *EMPTY])
-def test_what_may_be_bytes_or_empty_is_not_given_to_pathlib(before: str, path: str) -> None:
+def test_possible_bytes_or_empty_path_is_not_passed_to_pathlib(before: str, path: str) -> None:
     text = FUNCTION.format(before=before or "pass", path=path)
     patch = run(text, MAKE)
     expected = handled(f"os.mkdir({path})", f"os.path.isdir({path})", "    ")
     assert patch.after.decode() == text.replace(f"    os.mkdir({path})\n", expected)
 
 
-def test_text_in_a_scope_without_a_function() -> None:
+def test_text_variable_at_module_level_is_passed_to_pathlib() -> None:
     text = PATH + "p = 'p'\nos.mkdir(p)\n"
     assert run(text, MAKE).after.decode() == text.replace("os.mkdir(p)", "Path(p).mkdir(exist_ok=True)")
 
 
 @pytest.mark.parametrize("rebound", ["str", "Path"])
-def test_a_type_that_is_rebound_is_no_evidence(rebound: str) -> None:
+def test_rebound_type_name_is_not_trusted(rebound: str) -> None:
     text = f"{OS}def f(p: {rebound}):\n    os.mkdir(p)\n{rebound} = bytes\n"
     expected = handled("os.mkdir(p)", "os.path.isdir(p)", "    ")
     assert run(text, MAKE).after.decode() == text.replace("    os.mkdir(p)\n", expected)
 
 
 STATES = ("absent", "folder", "file", "link to a folder", "link to a file", "dangling link", "no parent")
-EVIDENT = ("Path(name)", "str(name)", "'a\\0b'")
+KNOWN = ("Path(name)", "str(name)", "'a\\0b'")
 PATHS = (
     ("p", "os.fsencode(name)"),
     ("p", "(lambda: name)()"),
     ("p", "None"),
     ("p", "1.5"),
     ("str(p)", "(lambda: name)()"),
-    *(("p", value) for value in EVIDENT),
+    *(("p", value) for value in KNOWN),
 )
 
 
-def outcome(code: str, folder: Path, state: str) -> tuple[type[Exception] | None, list[tuple[Path, int]]]:
-    """Run code on a folder in some state: what it raised, and what was there afterwards."""
-    folder.mkdir()
-    path = folder / ("gone/p" if state == "no parent" else "p")
+def outcome(code: str, directory: Path, state: str) -> tuple[type[Exception] | None, list[tuple[Path, int]]]:
+    """Run code in a directory with the given state; return what it raised and the final tree."""
+    directory.mkdir()
+    path = directory / ("gone/p" if state == "no parent" else "p")
     if "folder" in state:
-        (folder / "there").mkdir()
+        (directory / "there").mkdir()
     if "file" in state:
-        (folder / "there").touch()
+        (directory / "there").touch()
     if state in ("folder", "file"):
-        (folder / "there").rename(path)
+        (directory / "there").rename(path)
     elif "link" in state:
         path.symlink_to("there")
     raised = None
@@ -687,20 +699,20 @@ def outcome(code: str, folder: Path, state: str) -> tuple[type[Exception] | None
         exec(compile(code, "case.py", "exec"), {"name": str(path)})
     except (OSError, TypeError, ValueError) as error:
         raised = type(error)
-    found = sorted(folder.rglob("*"))
-    return raised, [(entry.relative_to(folder), entry.lstat().st_mode) for entry in found]
+    found = sorted(directory.rglob("*"))
+    return raised, [(entry.relative_to(directory), entry.lstat().st_mode) for entry in found]
 
 
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("check", ["isdir", "exists"])
 @pytest.mark.parametrize(("path", "value"), PATHS)
-def test_the_fixed_code_does_the_same_for_one_process(
+def test_fixed_code_behaves_the_same_in_one_process(
     tmp_path: Path, path: str, value: str, check: str, state: str
 ) -> None:
     text = f"{PATH}p = {value}\nif not os.path.{check}({path}):\n    os.mkdir({path}, 0o750)\n"
     patch = run(text, MAKE)
     after = patch.after.decode()
-    assert ("try:" in after) == (path == "p" and value not in EVIDENT)
+    assert ("try:" in after) == (path == "p" and value not in KNOWN)
     assert (f"if not os.path.{check}(" in after.partition("except")[0]) == (
         check == "exists" or "try:" in after
     )
@@ -708,7 +720,7 @@ def test_the_fixed_code_does_the_same_for_one_process(
     assert fixed == before
 
 
-def test_findings_that_have_nothing_to_make_are_refused() -> None:
+def test_findings_without_applicable_fix_are_refused() -> None:
     source = read(OS + "os.makedirs(p)\n")
     (fix,) = fixes(source, MAKE)
     sketch = Fix(MAKE, fix.span, Applicability.SKETCH, "think")
@@ -717,13 +729,13 @@ def test_findings_that_have_nothing_to_make_are_refused() -> None:
     assert patch.after == patch.before
     reasons = sorted(refusal.reason for refusal in patch.refused)
     assert [reason.split(",")[0] for reason in reasons] == [
-        "no call stands at this place",
-        "the fix is a sketch",
-        "there is no fix for it",
+        "the fix is manual",
+        "the position does not contain a call",
+        "there is no automatic fix for this finding",
     ]
 
 
-def test_findings_that_ask_for_the_same_change_share_it() -> None:
+def test_findings_with_the_same_change_share_it() -> None:
     source = read(OS + "if not os.path.isdir(p):\n    os.makedirs(p)\n")
     (fix,) = fixes(source, MAKE)
     plain = msgspec.structs.replace(fix, applicability=Applicability.UNSAFE, check=None)
@@ -732,7 +744,7 @@ def test_findings_that_ask_for_the_same_change_share_it() -> None:
     assert len(patch.applied) == 2
 
 
-def test_two_fixes_put_nothing_beside_the_same_statement() -> None:
+def test_only_one_fix_inserts_next_to_a_statement() -> None:
     source = read("import safe\nif first:\n    make(a)\n    make(b)\n")
     spans = (Span(3, 5, 3, 12), Span(4, 5, 4, 12))
     found = [finding(Fix("barrier", span, Applicability.UNSAFE, "wait", Span(2, 4, 2, 9))) for span in spans]
@@ -741,16 +753,16 @@ def test_two_fixes_put_nothing_beside_the_same_statement() -> None:
     assert patch.after.decode() == source.text + "safe.barrier()\n"
     assert len(patch.applied) == 1
     assert [refusal.reason for refusal in patch.refused] == [
-        "another fix puts something beside the same statement"
+        "another fix adds code next to the same statement"
     ]
 
 
-def test_calls_within_calls_are_both_fixed() -> None:
+def test_nested_calls_are_both_fixed() -> None:
     patch = run(PATH + "os.mkdir(str(os.makedirs(p)))\n", MAKE)
     assert patch.after.decode() == PATH + "Path(str(os.makedirs(p, exist_ok=True))).mkdir(exist_ok=True)\n"
 
 
-def test_what_verification_rejects_is_left_out_and_the_rest_is_made() -> None:
+def test_fix_rejected_by_verification_is_skipped() -> None:
     seen: list[int] = []
 
     def verify(source: Source, gone: tuple[Finding, ...]) -> str | None:
@@ -766,13 +778,13 @@ def test_what_verification_rejects_is_left_out_and_the_rest_is_made() -> None:
     assert seen == [3, 1, 2, 2]
 
 
-def test_the_order_of_the_findings_does_not_matter() -> None:
+def test_order_of_findings_does_not_matter() -> None:
     source = read(OS + "os.makedirs(a)\nos.makedirs(b)\nos.makedirs(c, exist_ok=True)\n")
     findings = [finding(fix) for fix in fixes(source, MAKE)]
     assert repair(source, findings, content, ALONE) == repair(source, findings[::-1], content, ALONE)
 
 
-def test_fixes_that_change_the_same_node_are_not_made_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conflicting_fixes_are_not_combined(monkeypatch: pytest.MonkeyPatch) -> None:
     class Renaming:
         def recipe(self, target: Target) -> Change:
             line = target.tree.module.body[1]
@@ -786,7 +798,7 @@ def test_fixes_that_change_the_same_node_are_not_made_together(monkeypatch: pyte
 
 
 class Program(NamedTuple):
-    """A program around one fixable stretch, the region."""
+    """A program with one fixable region."""
 
     recipe: str
     head: str
@@ -840,8 +852,8 @@ def programs(draw: st.DrawFn) -> Program:
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_each_recipe_is_told_of(name: str) -> None:
-    """It loads, a rule offers it, and the page about fixes says what it makes."""
+def test_every_recipe_is_offered_and_documented(name: str) -> None:
+    """Every recipe loads, is offered by a rule, and is described in docs/fixes.md."""
     assert callable(load(name).recipe)
     offered = {remedy.recipe for loaded in rules.load() for remedy in loaded.rule.remedies}
     offered |= {remedy.otherwise for loaded in rules.load() for remedy in loaded.rule.remedies}
@@ -852,12 +864,12 @@ def test_each_recipe_is_told_of(name: str) -> None:
 
 @settings(max_examples=bound(60, 300), deadline=None)
 @given(programs())
-def test_any_fixed_program_keeps_its_comments_and_its_other_lines(program: Program) -> None:
+def test_fix_keeps_comments_and_other_lines(program: Program) -> None:
     before = program.head + program.region + program.tail
     patch = run(before, program.recipe)
     if not patch.applied:
         assert patch.after == patch.before
-        assert "not a statement of its own" in patch.refused[0].reason
+        assert "not a statement on its own line" in patch.refused[0].reason
         return
     assert_sound(before.encode(), patch, program.recipe)
     newline = "\r\n" if "\r" in before else "\n"
@@ -866,7 +878,7 @@ def test_any_fixed_program_keeps_its_comments_and_its_other_lines(program: Progr
     for added in ("import contextlib", "from pathlib import Path"):
         start, found, rest = after.partition(added + newline)
         if found:
-            # A blank line follows imports that had none.
+            # The fix adds a blank line after imports that had none.
             blank = newline if not (start + rest).startswith(program.head) else ""
             after = start + rest.removeprefix(blank)
     assert after.startswith(program.head)
@@ -880,7 +892,7 @@ def patch(tmp_path: Path) -> Patch:
     return Patch(file, "case.py", b"old\n", b"new\n", (), ())
 
 
-def test_a_patch_is_written_with_the_mode_of_the_file(patch: Patch) -> None:
+def test_written_patch_keeps_file_mode(patch: Patch) -> None:
     patch.file.chmod(0o751)
     assert write(patch) is None
     assert patch.file.read_bytes() == b"new\n"
@@ -888,58 +900,56 @@ def test_a_patch_is_written_with_the_mode_of_the_file(patch: Patch) -> None:
     assert [entry.name for entry in patch.file.parent.iterdir()] == ["case.py"]
 
 
-def test_a_patch_without_change_does_not_touch_the_file(tmp_path: Path) -> None:
+def test_empty_patch_does_not_touch_the_file(tmp_path: Path) -> None:
     assert write(Patch(tmp_path / "absent.py", "absent.py", b"x", b"x", (), ())) is None
 
 
-def test_a_symbolic_link_stays_and_its_target_is_replaced(patch: Patch) -> None:
-    folder = patch.file.parent / "links"
-    folder.mkdir()
-    link = folder / "link.py"
+def test_symlink_is_kept_and_its_target_replaced(patch: Patch) -> None:
+    directory = patch.file.parent / "links"
+    directory.mkdir()
+    link = directory / "link.py"
     link.symlink_to("../case.py")
     assert write(Patch(link, "link.py", patch.before, patch.after, (), ())) is None
     assert link.is_symlink()
     assert patch.file.read_bytes() == b"new\n"
-    assert [entry.name for entry in folder.iterdir()] == ["link.py"]
+    assert [entry.name for entry in directory.iterdir()] == ["link.py"]
 
 
-def test_a_file_that_somebody_else_changed_is_left_alone(patch: Patch) -> None:
+def test_file_changed_by_another_process_is_not_written(patch: Patch) -> None:
     patch.file.write_bytes(b"theirs\n")
-    assert "changed by somebody else" in (write(patch) or "")
+    assert "changed by another process" in (write(patch) or "")
     assert patch.file.read_bytes() == b"theirs\n"
 
 
-def test_a_file_changed_while_the_new_one_is_written_is_left_alone(
-    patch: Patch, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_changed_during_the_write_is_not_replaced(patch: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda descriptor: patch.file.write_bytes(b"theirs\n"))
-    assert "changed by somebody else" in (write(patch) or "")
+    assert "changed by another process" in (write(patch) or "")
     assert patch.file.read_bytes() == b"theirs\n"
     assert len(list(patch.file.parent.iterdir())) == 1
 
 
-def test_a_file_with_several_hard_links_is_left_alone(patch: Patch) -> None:
+def test_file_with_multiple_hard_links_is_not_written(patch: Patch) -> None:
     patch.file.with_name("other.py").hardlink_to(patch.file)
     assert "hard link" in (write(patch) or "")
     assert patch.file.read_bytes() == b"old\n"
 
 
-def test_a_read_only_file_is_left_alone(patch: Patch) -> None:
+def test_read_only_file_is_not_written(patch: Patch) -> None:
     patch.file.chmod(0o444)
     assert write(patch) == "is read-only"
     assert patch.file.read_bytes() == b"old\n"
 
 
-def test_what_is_no_file_is_a_reason(patch: Patch) -> None:
+def test_missing_or_non_regular_file_is_not_written(patch: Patch) -> None:
     patch.file.unlink()
-    assert write(patch) == "was deleted by somebody else in the meantime"
+    assert write(patch) == "was deleted by another process during the run"
     patch.file.mkdir()
     assert write(patch) == "is not a regular file"
 
 
 @pytest.mark.parametrize("call", ["replace", "fsync", "fchmod"])
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-def test_a_failure_leaves_the_file_and_no_temporary(
+def test_failed_write_leaves_file_and_no_temporary(
     patch: Patch, monkeypatch: pytest.MonkeyPatch, call: str, error: BaseException
 ) -> None:
     def fail(*arguments: object) -> None:
@@ -953,7 +963,7 @@ def test_a_failure_leaves_the_file_and_no_temporary(
     assert [entry.name for entry in patch.file.parent.iterdir()] == ["case.py"]
 
 
-def test_the_temporary_file_says_who_made_it(patch: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_temporary_file_name_contains_pid(patch: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
     def watch(new: Path, old: Path) -> bool:

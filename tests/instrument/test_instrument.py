@@ -1,4 +1,4 @@
-"""Calls on the filesystem are intercepted, described and made, whoever it is that wants to know of them."""
+"""Filesystem calls are intercepted, described, and executed for any interceptor."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class Log:
-    """Makes every call at once, and remembers what came of it."""
+    """Runs every call immediately and records its outcome."""
 
     def __init__(self, *, waits_for_locks: bool = True, sorts_names: bool = False) -> None:
         self.waits_for_locks = waits_for_locks
         self.sorts_names = sorts_names
-        self.told: list[tuple[str, CallOutcome]] = []
+        self.records: list[tuple[str, CallOutcome]] = []
         self._is_inside = False
 
     def is_active(self) -> bool:
@@ -43,10 +43,10 @@ class Log:
             return call.run()
         finally:
             self._is_inside = False
-            self.told.append((f"{call.name} {call.target}", call.recorder.outcome()))
+            self.records.append((f"{call.name} {call.target}", call.recorder.outcome()))
 
     def lines(self) -> list[str]:
-        return [f"{call} -> {outcome.result}" for call, outcome in self.told]
+        return [f"{call} -> {outcome.result}" for call, outcome in self.records]
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def logged(top: Path, function: Callable[..., object] = len, **options: bool) ->
         yield log
 
 
-def test_calls_are_told_with_what_came_of_them(tmp_path: Path) -> None:
+def test_calls_are_recorded_with_their_outcome(tmp_path: Path) -> None:
     before = os.mkdir, open
     (tmp_path / "top").mkdir()
     with logged(tmp_path / "top") as log:
@@ -75,12 +75,12 @@ def test_calls_are_told_with_what_came_of_them(tmp_path: Path) -> None:
         "close d/f -> done",
         "unlink none -> FileNotFoundError",
     ]
-    made, opened, written, *_ = [outcome for _, outcome in log.told]
-    top, folder, file = (os.stat(tmp_path / "top" / name).st_ino for name in ("", "d", "d/f"))
-    assert made.created == (folder,)
+    made, opened, written, *_ = [outcome for _, outcome in log.records]
+    top, directory, file = (os.stat(tmp_path / "top" / name).st_ino for name in ("", "d", "d/f"))
+    assert made.created == (directory,)
     assert made.footprint.writes == (("entry", top, "d"),)
-    assert opened.footprint.reads == (("entry", top, "d"), ("entry", folder, "f"))
-    assert opened.footprint.adds == (("listing", folder, ""),)
+    assert opened.footprint.reads == (("entry", top, "d"), ("entry", directory, "f"))
+    assert opened.footprint.adds == (("listing", directory, ""),)
     assert (written.footprint.writes, written.dirtied) == ((("file", file, ""),), (file,))
 
 
@@ -105,7 +105,7 @@ with open(sys.argv[1], "r+") as file:
 @pytest.mark.skipif(sys.platform != "linux", reason="the structure of a record lock differs")
 @pytest.mark.parametrize("name", LOCKING)
 @pytest.mark.parametrize("waits", [True, False])
-def test_a_lock_is_waited_for_in_the_kernel_or_refused(name: str, waits: bool, tmp_path: Path) -> None:
+def test_lock_waits_in_the_kernel_or_fails_at_once(name: str, waits: bool, tmp_path: Path) -> None:
     (tmp_path / "lock").touch()
     program = HOLDER.format(name.replace("fcntl", "lockf"), 0.3 if waits else 60)
     command = [sys.executable, "-c", program, str(tmp_path / "lock")]
@@ -120,13 +120,13 @@ def test_a_lock_is_waited_for_in_the_kernel_or_refused(name: str, waits: bool, t
                 assert not waits
             os.close(file)
         holder.kill()
-    _, (_, taken), (_, closed) = log.told
+    _, (_, taken), (_, closed) = log.records
     assert len(taken.acquired) == waits
     assert closed.released == taken.acquired
 
 
 @pytest.mark.parametrize("sorts", [True, False])
-def test_names_come_sorted_or_as_the_kernel_gives_them(sorts: bool, tmp_path: Path) -> None:
+def test_listing_is_sorted_or_in_kernel_order(sorts: bool, tmp_path: Path) -> None:
     for number in range(40):
         (tmp_path / f"{number * 7919 % 1000}").touch()
     with posix.scandir(tmp_path) as entries:
@@ -135,10 +135,10 @@ def test_names_come_sorted_or_as_the_kernel_gives_them(sorts: bool, tmp_path: Pa
         assert os.listdir(tmp_path) == (sorted(names) if sorts else names)
 
 
-def test_a_program_that_is_started_is_one_call(tmp_path: Path) -> None:
+def test_subprocess_is_one_call(tmp_path: Path) -> None:
     with logged(tmp_path) as log:
         subprocess.run([sys.executable, "-c", ""], check=True)
         with subprocess.Popen([sys.executable, "-c", ""]) as process:
             process.wait()
-    calls = [outcome.footprint.writes for call, outcome in log.told if call.startswith("subprocess ")]
+    calls = [outcome.footprint.writes for call, outcome in log.records if call.startswith("subprocess ")]
     assert calls == [(("world", 0, ""),)] * 2

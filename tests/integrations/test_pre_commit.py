@@ -1,4 +1,4 @@
-"""The hooks under the real pre-commit, which installs this project into an environment of its own."""
+"""The hooks in the real pre-commit, which installs this project into a separate environment."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ def environment(home: Path) -> dict[str, str]:
     return {**kept, **identity, "PRE_COMMIT_HOME": str(home), "PRE_COMMIT_COLOR": "never"}
 
 
-def git(folder: Path, *arguments: str) -> str:
+def git(directory: Path, *arguments: str) -> str:
     command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false", *arguments]
     done = subprocess.run(
-        command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=True
+        command, cwd=directory, env=environment(directory), capture_output=True, text=True, check=True
     )
     return done.stdout.strip()
 
 
-def commit(folder: Path) -> str:
-    git(folder, "init", "--quiet")
-    git(folder, "add", "--all", "--force")
-    git(folder, "commit", "--quiet", "--message=all")
-    return git(folder, "rev-parse", "HEAD")
+def commit(directory: Path) -> str:
+    git(directory, "init", "--quiet")
+    git(directory, "add", "--all", "--force")
+    git(directory, "commit", "--quiet", "--message=all")
+    return git(directory, "rev-parse", "HEAD")
 
 
-def pre_commit(folder: Path, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def pre_commit(directory: Path, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pre_commit", *arguments]
     done = subprocess.run(
-        command, cwd=folder, env=environment(home), capture_output=True, text=True, check=False
+        command, cwd=directory, env=environment(home), capture_output=True, text=True, check=False
     )
     if done.returncode and OFFLINE.search(done.stdout + done.stderr):
         pytest.skip("the package index cannot be reached, and pre-commit installs from there")
@@ -62,27 +62,27 @@ def pre_commit(folder: Path, home: Path, *arguments: str) -> subprocess.Complete
 
 @pytest.fixture
 def hooks(tmp_path: Path) -> Path:
-    """This project as it stands, committed to a repository of its own."""
-    folder = tmp_path / "hooks"
-    folder.mkdir()
+    """The current state of this project, committed to a separate repository."""
+    directory = tmp_path / "hooks"
+    directory.mkdir()
     for part in PARTS:
         if (ROOT / part).is_dir():
-            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(ROOT / part, directory / part, ignore=shutil.ignore_patterns("__pycache__"))
         else:
-            shutil.copy(ROOT / part, folder)
-    commit(folder)
-    return folder
+            shutil.copy(ROOT / part, directory)
+    commit(directory)
+    return directory
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    (folder / "tests").mkdir(parents=True)
-    (folder / "pyproject.toml").write_text("")
-    (folder / "train.py").write_text(HAZARD)
-    (folder / "tests" / "test_train.py").write_text(HAZARD)
-    commit(folder)
-    return folder
+    directory = tmp_path / "project"
+    (directory / "tests").mkdir(parents=True)
+    (directory / "pyproject.toml").write_text("")
+    (directory / "train.py").write_text(HAZARD)
+    (directory / "tests" / "test_train.py").write_text(HAZARD)
+    commit(directory)
+    return directory
 
 
 def test_try_repo(hooks: Path, project: Path, tmp_path: Path) -> None:
@@ -90,13 +90,13 @@ def test_try_repo(hooks: Path, project: Path, tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     assert re.search(r"^fsrace-lint\.+Failed$", done.stdout, flags=re.MULTILINE)
     assert "- exit code: 1" in done.stdout
-    assert "train.py:4:5: FSR101 check-then-mkdir: " in done.stdout
+    assert "train.py:4:5: FSR101 [*] directory " in done.stdout
     assert "test_train" not in done.stdout
     assert (project / "train.py").read_text() == HAZARD
 
 
-def test_hooks_of_a_configuration(hooks: Path, project: Path, tmp_path: Path) -> None:
-    """Fails, fixes, passes; and only a file that nobody guards is reported."""
+def test_hooks_in_a_configuration(hooks: Path, project: Path, tmp_path: Path) -> None:
+    """The hooks fail, fix, and then pass; only unguarded files are reported."""
     configuration = f"""
 repos:
   - repo: {hooks}
@@ -113,7 +113,7 @@ repos:
     assert first.returncode == 1, first.stderr
     assert re.search(r"fsrace-fix\.+Failed", first.stdout)
     assert "- files were modified by this hook" in first.stdout
-    assert "Fixed 1 problem in 1 file; 0 left." in first.stdout
+    assert "Fixed 1 finding in 1 file. 0 remaining." in first.stdout
     assert re.search(r"fsrace-lint\.+Passed", first.stdout)
     assert (project / "train.py").read_text() == HAZARD.replace('"d")\n', '"d", exist_ok=True)\n')
     assert (project / "tests" / "test_train.py").read_text() == HAZARD
@@ -143,8 +143,8 @@ def reported(done: subprocess.CompletedProcess[str]) -> list[str]:
     return re.findall(r"^(\S+\.py):\d+:\d+: FSR101 ", done.stdout, re.MULTILINE)
 
 
-def test_the_configuration_of_the_page(project: Path, tmp_path: Path) -> None:
-    """The hook that the page writes out, over all files and over those that a change touches."""
+def test_documented_configuration(project: Path, tmp_path: Path) -> None:
+    """The documented hook, on all files and on changed files only."""
     blocks = pages.blocks(ROOT / "docs" / "pre-commit.md")
     documents = [yaml.safe_load(block.text) for block in blocks if block.kind == "yaml"]
     (local,) = [rows for rows in documents if "repos" not in rows and rows[0].get("repo") == "local"]

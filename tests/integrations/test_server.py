@@ -1,4 +1,4 @@
-"""The language server, asked by a client of the protocol over the standard streams of the real process."""
+"""The language server, driven by an LSP client over the standard streams of a real process."""
 
 from __future__ import annotations
 
@@ -74,21 +74,21 @@ dist.barrier()
 """
 
 
-# pygls asks asyncio what `inspect` answers since Python 3.14.
+# pygls still calls the asyncio function that Python 3.14 deprecates in favor of `inspect`.
 pytestmark = pytest.mark.filterwarnings("ignore:.*iscoroutinefunction.*:DeprecationWarning")
 
 
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
-    """A project, below a folder that is none."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    (folder / "pyproject.toml").write_text("")
-    return folder
+    """A project in a directory that is not a project itself."""
+    directory = tmp_path / "project"
+    directory.mkdir()
+    (directory / "pyproject.toml").write_text("")
+    return directory
 
 
 def applied(text: str, edit: types.WorkspaceEdit | None, codec: str = "utf-16-le", width: int = 2) -> str:
-    """Apply an edit as an editor would, by units of the encoding."""
+    """Apply an edit as an editor would, counting code units of the encoding."""
     assert edit is not None
     if edit.changes is not None:
         ((_, found),) = edit.changes.items()
@@ -112,16 +112,16 @@ def applied(text: str, edit: types.WorkspaceEdit | None, codec: str = "utf-16-le
     return data.decode(codec)
 
 
-def saved(editor: Editor, name: str) -> None:
-    """Tell the server that a document was saved."""
+def notify_saved(editor: Editor, name: str) -> None:
+    """Notify the server that a document was saved."""
     editor.client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(name)))
 
 
 WISHES = Wishes("utf-16", related=True, tags=True, data=True)
 
 
-class Idle(Worker):
-    """Does no work before it is told to."""
+class QueueingWorker(Worker):
+    """A worker that only queues jobs."""
 
     def __init__(self) -> None:
         self.jobs: list[Callable[[], Any]] = []
@@ -131,66 +131,66 @@ class Idle(Worker):
         return Future()
 
 
-class Alone:
-    """A session of one document, whose work is done by hand."""
+class SingleDocumentSession:
+    """A session with one document, whose jobs the test runs itself."""
 
-    def __init__(self, folder: Path) -> None:
-        self.told: list[Any] = []
-        self.worker = Idle()
-        self.session = Session(Where(folder), self.worker, lambda _, answer: self.told.append(answer))
-        self.file, self.uri = folder / "a.py", uri(folder / "a.py")
+    def __init__(self, directory: Path) -> None:
+        self.received: list[Any] = []
+        self.worker = QueueingWorker()
+        self.session = Session(Where(directory), self.worker, lambda _, answer: self.received.append(answer))
+        self.file, self.uri = directory / "a.py", uri(directory / "a.py")
         self.session.documents[self.uri] = self.file
 
-    async def asked(self, text: str) -> Callable[[], Any]:
-        """Look at a text, and give the work that this is."""
+    async def request_check(self, text: str) -> Callable[[], Any]:
+        """Request a check of a text, and return the queued job."""
         document = Document(self.uri, 1, text)
         self.worker.jobs.clear()
         self.session.touch(lambda: ([document], WISHES), delay=0)
-        await turn()
+        await run_pending()
         (job,) = self.worker.jobs
         return job
 
     def found(self) -> list[list[str]]:
-        """Give the codes of each result that was told."""
-        results = [answer for answer in self.told if isinstance(answer, SessionResult)]
+        """The codes of each received result."""
+        results = [answer for answer in self.received if isinstance(answer, SessionResult)]
         return [[finding.code for finding, _ in result.found] for result in results]
 
 
-def calm() -> None:
-    """End no work."""
+def not_canceled() -> None:
+    """A checkpoint that does not cancel."""
 
 
-def ended() -> None:
-    """End the work."""
+def canceled() -> None:
+    """A checkpoint that cancels."""
     raise SupersededError
 
 
-async def turn() -> None:
-    """Let the message loop do what waits."""
+async def run_pending() -> None:
+    """Run the pending tasks of the event loop."""
     for _ in range(3):
         await asyncio.sleep(0)
 
 
 class TestSessions:
-    def test_an_answer_to_an_older_question_is_dropped(self, here: Path) -> None:
+    def test_result_of_an_outdated_request_is_dropped(self, here: Path) -> None:
         async def story() -> None:
-            alone = Alone(here)
-            (await alone.asked(HAZARD))()
-            # The answer is on its way when the document changes.
+            alone = SingleDocumentSession(here)
+            (await alone.request_check(HAZARD))()
+            # The document changes while the result is being delivered.
             alone.session.touch(lambda: ([], WISHES))
-            await turn()
-            assert (alone.told, alone.session.results) == ([], {})
-            (await alone.asked("x = 1\n"))()
-            await turn()
+            await run_pending()
+            assert (alone.received, alone.session.results) == ([], {})
+            (await alone.request_check("x = 1\n"))()
+            await run_pending()
             assert alone.found() == [[]]
 
         asyncio.run(story())
 
-    def test_documents_of_an_older_question_are_not_judged(self, here: Path) -> None:
+    def test_outdated_document_is_not_checked(self, here: Path) -> None:
         async def story() -> None:
-            alone = Alone(here)
-            old = await alone.asked(HAZARD)
-            new = await alone.asked("x = 1\n")
+            alone = SingleDocumentSession(here)
+            old = await alone.request_check(HAZARD)
+            new = await alone.request_check("x = 1\n")
             judged: list[Path] = []
             judge = alone.session.analysis.judge
 
@@ -207,34 +207,34 @@ class TestSessions:
         asyncio.run(story())
 
     @pytest.mark.parametrize("why", ["closed", "settings"])
-    def test_reading_ends_where_nobody_waits_for_it(self, here: Path, why: str) -> None:
+    def test_reading_stops_if_the_result_is_not_needed(self, here: Path, why: str) -> None:
         (here / "b.py").write_text("")
 
         async def story() -> None:
-            alone = Alone(here)
-            work = await alone.asked(HAZARD)
+            alone = SingleDocumentSession(here)
+            work = await alone.request_check(HAZARD)
             if why == "closed":
                 alone.session.forget(alone.uri)
             else:
                 alone.session.changed_on_disk(None)
             work()
-            await turn()
-            assert (alone.told, alone.session.analysis.sources()) == ([], {})
+            await run_pending()
+            assert (alone.received, alone.session.analysis.sources()) == ([], {})
             alone.session.documents[alone.uri] = alone.file
-            (await alone.asked(HAZARD))()
-            await turn()
+            (await alone.request_check(HAZARD))()
+            await run_pending()
             assert alone.found() == [["FSR101"]]
             assert len(alone.session.analysis.sources()) == 2
 
         asyncio.run(story())
 
-    def test_reading_goes_on_where_only_a_buffer_has_changed(self, here: Path) -> None:
+    def test_reading_continues_if_only_a_buffer_changed(self, here: Path) -> None:
         (here / "b.py").write_text("")
 
         async def story() -> None:
-            alone = Alone(here)
-            old = await alone.asked(HAZARD)
-            await alone.asked("x = 1\n")
+            alone = SingleDocumentSession(here)
+            old = await alone.request_check(HAZARD)
+            await alone.request_check("x = 1\n")
             old()
             assert len(alone.session.analysis.sources()) == 2
 
@@ -242,7 +242,7 @@ class TestSessions:
 
 
 class TestDiagnostics:
-    def test_what_a_finding_says(self, here: Path) -> None:
+    def test_finding_becomes_a_diagnostic(self, here: Path) -> None:
         async def story(editor: Editor) -> None:
             name = editor.open(here / "a.py", HAZARD)
             (found,) = await editor.diagnostics(name)
@@ -250,8 +250,8 @@ class TestDiagnostics:
             assert (found.code, found.source, found.tags) == ("FSR101", "fsrace-lint", None)
             assert found.severity == types.DiagnosticSeverity.Error
             assert found.message == (
-                "another process can create 'd' after the check on line 3\n"
-                "Outcome: process 1 dies with FileExistsError"
+                "directory `'d'` is created after a separate existence check\n"
+                "Outcome: the slower process fails with `FileExistsError`"
             )
             assert found.data == {
                 "name": "check-then-mkdir",
@@ -264,7 +264,7 @@ class TestDiagnostics:
 
         session([here], story)
 
-    def test_as_one_types(self, here: Path) -> None:
+    def test_diagnostics_follow_edits(self, here: Path) -> None:
         async def story(editor: Editor) -> None:
             name = editor.open(here / "a.py", "x = 1\n")
             assert await editor.codes(name) == []
@@ -275,7 +275,7 @@ class TestDiagnostics:
 
         session([here], story)
 
-    def test_only_the_newest_version_is_answered(self, here: Path) -> None:
+    def test_only_the_newest_version_gets_diagnostics(self, here: Path) -> None:
         async def story(editor: Editor) -> None:
             name = editor.open(here / "a.py", "x = 1\n")
             await editor.codes(name)
@@ -287,7 +287,7 @@ class TestDiagnostics:
 
         session([here], story)
 
-    def test_buffers_of_other_files_count(self, here: Path) -> None:
+    def test_unsaved_buffers_of_other_files_are_used(self, here: Path) -> None:
         (here / "train.py").write_text(UNGUARDED)
 
         async def story(editor: Editor) -> None:
@@ -304,7 +304,7 @@ class TestDiagnostics:
 
         session([here], story)
 
-    def test_a_buffer_that_does_not_parse_keeps_its_guards(self, here: Path) -> None:
+    def test_unparsable_buffer_keeps_its_last_guards(self, here: Path) -> None:
         async def story(editor: Editor) -> None:
             train = editor.open(here / "train.py", GUARDED)
             work = editor.open(here / "work.py", WORK)
@@ -321,7 +321,7 @@ class TestDiagnostics:
 
         session([here], story)
 
-    def test_suppressions(self, here: Path) -> None:
+    def test_unused_suppression_is_tagged_unnecessary(self, here: Path) -> None:
         async def story(editor: Editor) -> None:
             text = HAZARD.replace('mkdir("d")', 'mkdir("d")  # noqa: FSR101') + "x = 1  # noqa: FSR101\n"
             (found,) = await editor.diagnostics(editor.open(here / "a.py", text))
@@ -331,7 +331,7 @@ class TestDiagnostics:
 
         session([here], story)
 
-    def test_what_is_left_out(self, here: Path) -> None:
+    def test_excluded_files_have_no_diagnostics(self, here: Path) -> None:
         (here / "pyproject.toml").write_text('[tool.fsrace-lint]\nextend-exclude = ["old.py"]\n')
         (here / ".gitignore").write_text("/ignored/\n")
 
@@ -342,7 +342,7 @@ class TestDiagnostics:
 
         session([here], story)
 
-    def test_a_closed_document_has_none(self, here: Path) -> None:
+    def test_closed_document_has_no_diagnostics(self, here: Path) -> None:
         async def story(editor: Editor) -> None:
             name = editor.open(here / "a.py", HAZARD)
             await editor.codes(name)
@@ -368,7 +368,7 @@ class TestDiagnostics:
             ("(" * 5000, ["1 FSR001"]),
         ],
     )
-    def test_texts(self, here: Path, text: str, codes: list[str]) -> None:
+    def test_unusual_texts(self, here: Path, text: str, codes: list[str]) -> None:
         async def story(editor: Editor) -> None:
             assert await editor.codes(editor.open(here / "a.py", text)) == codes
 
@@ -376,11 +376,11 @@ class TestDiagnostics:
 
 
 class TestDocuments:
-    def test_several_folders_and_projects_in_them(self, here: Path, tmp_path: Path) -> None:
+    def test_multiple_workspace_folders_and_nested_projects(self, here: Path, tmp_path: Path) -> None:
         other, inner = tmp_path / "other", here / "inner"
-        for folder, table in ((other, ""), (inner, '[tool.fsrace-lint]\nignore = ["FSR101"]\n')):
-            folder.mkdir()
-            (folder / "pyproject.toml").write_text(table)
+        for directory, table in ((other, ""), (inner, '[tool.fsrace-lint]\nignore = ["FSR101"]\n')):
+            directory.mkdir()
+            (directory / "pyproject.toml").write_text(table)
 
         async def story(editor: Editor) -> None:
             assert await editor.codes(editor.open(here / "a.py", HAZARD)) == ["4 FSR101"]
@@ -389,7 +389,7 @@ class TestDocuments:
 
         session([here, other], story)
 
-    def test_a_folder_without_a_project_is_one(self, tmp_path: Path) -> None:
+    def test_workspace_folder_without_a_marker_is_a_project(self, tmp_path: Path) -> None:
         (tmp_path / "sub").mkdir()
         (tmp_path / "train.py").write_text(GUARDED.replace("from work", "from sub.work"))
 
@@ -398,27 +398,27 @@ class TestDocuments:
 
         session([tmp_path], story)
 
-    def test_a_document_outside_stands_alone(self, here: Path, tmp_path: Path) -> None:
+    def test_document_outside_the_workspace_is_checked_alone(self, here: Path, tmp_path: Path) -> None:
         (tmp_path / "train.py").write_text(GUARDED)
 
         async def story(editor: Editor) -> None:
             work = editor.open(tmp_path / "work.py", WORK)
             assert await editor.codes(work) == ["6 FSR101"]
             editor.forget()
-            # From the disk the other file does not count, but as a document it does.
+            # The other file is ignored on disk, but used once it is an open document.
             editor.open(tmp_path / "train.py", GUARDED)
             assert await editor.codes(work) == []
 
         session([here], story)
 
     @pytest.mark.parametrize("with_folder", [True, False])
-    def test_an_untitled_buffer(self, here: Path, with_folder: bool) -> None:
+    def test_untitled_buffer(self, here: Path, with_folder: bool) -> None:
         async def story(editor: Editor) -> None:
             assert await editor.codes(editor.open("untitled:Untitled-1", HAZARD)) == ["4 FSR101"]
 
         session([here] if with_folder else [], story)
 
-    def test_other_languages_and_schemes_are_left_alone(self, here: Path) -> None:
+    def test_other_languages_and_schemes_are_ignored(self, here: Path) -> None:
         async def story(editor: Editor) -> None:
             editor.open(here / "notes.txt", HAZARD, "plaintext")
             editor.open("git:/a.py", HAZARD)
@@ -429,7 +429,7 @@ class TestDocuments:
 
         session([here], story)
 
-    def test_a_renamed_file(self, here: Path) -> None:
+    def test_renamed_file(self, here: Path) -> None:
         (here / "train.py").write_text(GUARDED)
         (here / "helpers.py").write_text(WORK)
 
@@ -447,15 +447,15 @@ class TestDocuments:
         session([here], story)
 
 
-def all_known(file: Path, root: Path) -> str:
-    """Write a baseline that holds all that is found in a file."""
+def full_baseline(file: Path, root: Path) -> str:
+    """A baseline with all findings of a file."""
     seen = Run(settings.load(root, rules.names()), [file]).check().seen
     entries = [{**known_by._asdict(), "count": count} for known_by, count in seen.reported.items()]
     return json.dumps({**json.loads(NOTHING_KNOWN), "findings": entries})
 
 
 class TestDisk:
-    def test_what_is_watched(self, here: Path) -> None:
+    def test_watched_files_are_registered(self, here: Path) -> None:
         async def story(editor: Editor) -> None:
             (registration,) = await editor.until(lambda: editor.registered)
             assert registration.method == "workspace/didChangeWatchedFiles"
@@ -464,7 +464,7 @@ class TestDisk:
 
         session([here], story)
 
-    def test_files_come_change_and_go(self, here: Path) -> None:
+    def test_created_changed_and_deleted_files(self, here: Path) -> None:
         train = here / "train.py"
 
         async def story(editor: Editor) -> None:
@@ -482,7 +482,7 @@ class TestDisk:
 
         session([here], story)
 
-    def test_settings_are_read_again(self, here: Path) -> None:
+    def test_changed_settings_are_applied(self, here: Path) -> None:
         table = here / "pyproject.toml"
 
         async def story(editor: Editor) -> None:
@@ -496,7 +496,7 @@ class TestDisk:
 
         session([here], story)
 
-    def test_bad_settings_are_told_once(self, here: Path) -> None:
+    def test_invalid_settings_are_reported_once(self, here: Path) -> None:
         table = here / "pyproject.toml"
         table.write_text('[tool.fsrace-lint]\nprofil = "strict"\n')
 
@@ -516,7 +516,7 @@ class TestDisk:
 
         session([here], story)
 
-    def test_a_project_comes_into_being(self, here: Path) -> None:
+    def test_new_pyproject_creates_a_project(self, here: Path) -> None:
         inner = here / "inner"
         inner.mkdir()
 
@@ -531,27 +531,27 @@ class TestDisk:
 
         session([here], story)
 
-    def test_without_a_watcher_saving_looks_again(self, here: Path) -> None:
+    def test_save_rereads_files_without_a_watcher(self, here: Path) -> None:
         async def story(editor: Editor) -> None:
             work = editor.open(here / "work.py", WORK)
             assert await editor.codes(work) == ["6 FSR101"]
             (here / "train.py").write_text(GUARDED)
             editor.forget()
-            saved(editor, work)
+            notify_saved(editor, work)
             assert await editor.codes(work) == []
             assert editor.registered == []
 
         session([here], story, capabilities(watch=False))
 
     @pytest.mark.parametrize("how", ["save", "save, unwatched", "watch"])
-    def test_the_baseline_is_read_again(self, here: Path, tmp_path: Path, how: str) -> None:
+    def test_changed_baseline_is_applied(self, here: Path, tmp_path: Path, how: str) -> None:
         known = (here if how == "watch" else tmp_path) / "known.json"
         (here / "pyproject.toml").write_text(
             f"[tool.fsrace-lint]\nbaseline = '{os.path.relpath(known, here)}'\n"
         )
         known.write_text(NOTHING_KNOWN)
         (here / "a.py").write_text(HAZARD)
-        full = all_known(here / "a.py", here)
+        full = full_baseline(here / "a.py", here)
 
         async def story(editor: Editor) -> None:
             name = editor.open(here / "a.py", HAZARD)
@@ -562,7 +562,7 @@ class TestDisk:
                 if how == "watch":
                     editor.changed_on_disk(known)
                 else:
-                    saved(editor, name)
+                    notify_saved(editor, name)
                 assert await editor.codes(name) == codes
             if how != "save, unwatched":
                 _, registration = await editor.until(
@@ -572,7 +572,7 @@ class TestDisk:
 
         session([here], story, capabilities(watch=how != "save, unwatched"))
 
-    def test_a_baseline_that_is_gone_is_told(self, here: Path) -> None:
+    def test_deleted_baseline_is_reported(self, here: Path) -> None:
         (here / "pyproject.toml").write_text('[tool.fsrace-lint]\nbaseline = "known.json"\n')
         known = here / "known.json"
         known.write_text(NOTHING_KNOWN)
@@ -583,7 +583,7 @@ class TestDisk:
             known.unlink()
             editor.changed_on_disk(known, kind=types.FileChangeType.Deleted)
             (message,) = await editor.until(lambda: editor.messages)
-            assert "there is no such baseline" in message
+            assert "known.json: baseline not found; to create it, run " in message
             known.write_text(NOTHING_KNOWN)
             editor.forget()
             editor.changed_on_disk(known, kind=types.FileChangeType.Created)
@@ -593,13 +593,13 @@ class TestDisk:
 
 
 class TestActions:
-    def test_a_quick_fix(self, here: Path) -> None:
+    def test_quick_fix(self, here: Path) -> None:
         async def story(editor: Editor) -> None:
             name = editor.open(here / "a.py", HAZARD)
             (found,) = await editor.diagnostics(name)
             at = types.Range(found.range.start, found.range.start)
             (action,) = await editor.actions(name, at, [types.CodeActionKind.QuickFix])
-            assert action.title == "FSR101: accept a directory that is there already"
+            assert action.title == "FSR101: pass `exist_ok=True`"
             assert (action.is_preferred, action.edit) == (True, None)
             assert [one.code for one in action.diagnostics or ()] == ["FSR101"]
             assert await editor.actions(name, types.Range(START, START), ["quickfix"]) == []
@@ -615,7 +615,7 @@ class TestActions:
 
         session([here], story)
 
-    def test_edits_at_once_and_without_versions(self, here: Path) -> None:
+    def test_inline_edits_for_clients_without_resolve(self, here: Path) -> None:
         async def story(editor: Editor) -> None:
             name = editor.open(here / "a.py", HAZARD)
             (action,) = await editor.actions(name, only=["quickfix"])
@@ -628,8 +628,8 @@ class TestActions:
     def test_fix_all(self, here: Path) -> None:
         async def story(editor: Editor) -> None:
             name = editor.open(here / "a.py", TWICE)
-            asked = (["source.fixAll"], ["source"], ["source.fixAll.fsrace"])
-            offered = [await editor.actions(name, types.Range(START, START), only) for only in asked]
+            kinds = (["source.fixAll"], ["source"], ["source.fixAll.fsrace"])
+            offered = [await editor.actions(name, types.Range(START, START), only) for only in kinds]
             assert [[action.kind for action in one] for one in offered] == [["source.fixAll.fsrace"]] * 3
             action = offered[0][0]
             fixed = applied(TWICE, (await editor.resolve(action)).edit)
@@ -639,7 +639,7 @@ class TestActions:
 
         session([here], story)
 
-    def test_unsafe_fixes_say_so(self, here: Path) -> None:
+    def test_unsafe_fix_is_labeled(self, here: Path) -> None:
         async def story(editor: Editor) -> None:
             name = editor.open(here / "a.py", UNSAFE)
             (action,) = await editor.actions(name)
@@ -650,7 +650,7 @@ class TestActions:
 
         session([here], story)
 
-    def test_a_refusal_is_told(self, here: Path) -> None:
+    def test_refused_fix_shows_the_reason(self, here: Path) -> None:
         text = UNSAFE.replace('os.rename("a", "b")', 'torch.save({}, "state.pt")').replace(
             "import os", "import torch"
         )
@@ -660,11 +660,11 @@ class TestActions:
             (action,) = await editor.actions(name)
             assert (await editor.resolve(action)).edit is None
             (message,) = await editor.until(lambda: editor.messages)
-            assert message.startswith("FSR201 not fixed: it would bring FSR")
+            assert message.startswith("FSR201 not fixed: the fix would cause FSR")
 
         session([here], story)
 
-    def test_an_old_action_is_not_made(self, here: Path) -> None:
+    def test_outdated_action_is_rejected(self, here: Path) -> None:
         async def story(editor: Editor) -> None:
             name = editor.open(here / "a.py", HAZARD)
             (action,) = await editor.actions(name, only=["quickfix"])
@@ -677,7 +677,7 @@ class TestActions:
         session([here], story)
 
     @pytest.mark.parametrize("watch", [True, False])
-    def test_an_action_makes_the_fix_of_its_own_finding_only(self, here: Path, watch: bool) -> None:
+    def test_action_applies_only_its_own_fix(self, here: Path, watch: bool) -> None:
         async def story(editor: Editor) -> None:
             name = editor.open(here / "a.py", TWO_RULES)
             assert sorted(await editor.codes(name)) == ["7 FSR101", "9 FSR103"]
@@ -689,7 +689,7 @@ class TestActions:
             if watch:
                 editor.changed_on_disk(here / "pyproject.toml")
             else:
-                saved(editor, name)
+                notify_saved(editor, name)
             assert await editor.codes(name) == ["9 FSR103"]
             for gone in (first, all_safe):
                 with pytest.raises(JsonRpcException) as caught:
@@ -701,7 +701,7 @@ class TestActions:
 
         session([here], story, capabilities(watch=watch))
 
-    def test_an_action_of_another_version_is_not_made_though_its_finding_stands(self, here: Path) -> None:
+    def test_action_of_another_version_is_rejected_even_if_its_finding_remains(self, here: Path) -> None:
         async def story(editor: Editor) -> None:
             name = editor.open(here / "a.py", HAZARD)
             (action,) = await editor.actions(name, only=["quickfix"])
@@ -717,7 +717,7 @@ class TestActions:
 
         session([here], story)
 
-    def test_versions_that_begin_again_are_not_mixed_up(self, here: Path) -> None:
+    def test_version_numbers_that_restart_are_not_confused(self, here: Path) -> None:
         async def story(editor: Editor) -> None:
             name = editor.open(here / "a.py", "")
             editor.change(name, HAZARD)
@@ -733,7 +733,7 @@ class TestActions:
 
         session([here], story)
 
-    def test_data_that_is_not_ours(self, here: Path) -> None:
+    def test_foreign_action_data_is_rejected(self, here: Path) -> None:
         async def story(editor: Editor) -> None:
             name = editor.open(here / "a.py", HAZARD)
             await editor.codes(name)
@@ -753,7 +753,7 @@ class TestActions:
         [("utf-8", "utf-8", 1, 12), ("utf-16", "utf-16-le", 2, 10), ("utf-32", "utf-32-le", 4, 9)],
     )
     @pytest.mark.parametrize("newline", ["\n", "\r\n"])
-    def test_encodings(
+    def test_position_encodings(
         self, here: Path, encoding: str, codec: str, width: int, column: int, newline: str
     ) -> None:
         before = (
@@ -771,7 +771,7 @@ class TestActions:
 
         session([here], story, capabilities(encodings=[encoding]))
 
-    def test_a_bom_and_a_cookie_stay(self, here: Path) -> None:
+    def test_bom_and_encoding_cookie_are_kept(self, here: Path) -> None:
         async def story(editor: Editor) -> None:
             for start in ("\ufeff", "# coding: latin-1\n# \xe9\n"):
                 name = editor.open(here / "a.py", start + HAZARD)
@@ -782,7 +782,7 @@ class TestActions:
         session([here], story)
 
 
-class TestQuestions:
+class TestRequests:
     def test_hover(self, here: Path) -> None:
         async def story(editor: Editor) -> None:
             name = editor.open(here / "a.py", HAZARD)
@@ -795,13 +795,14 @@ class TestQuestions:
             assert shown is not None
             assert isinstance(shown.contents, types.MarkupContent)
             assert shown.contents.kind == types.MarkupKind.Markdown
-            assert shown.contents.value.startswith("### FSR101 check-then-mkdir\n\nA directory is created")
+            title = "### FSR101 check-then-mkdir\n\nDirectory created after a separate existence check\n"
+            assert shown.contents.value.startswith(title)
             assert "**Bad:**\n\n```python\n" in shown.contents.value
             assert await hover(0, 0) is None
 
         session([here], story)
 
-    def test_diagnostics_that_are_asked_for(self, here: Path) -> None:
+    def test_pull_diagnostics(self, here: Path) -> None:
         async def story(editor: Editor) -> None:
             async def pull(name: str, previous: str | None = None) -> types.DocumentDiagnosticReport:
                 return await editor.client.text_document_diagnostic_async(
@@ -825,7 +826,7 @@ class TestQuestions:
 
         session([here], story, capabilities(pull=True))
 
-    def test_a_document_that_is_opened_again_has_news(self, here: Path) -> None:
+    def test_reopened_document_gets_a_full_report(self, here: Path) -> None:
         async def story(editor: Editor) -> None:
             async def pull(previous: str | None = None) -> types.DocumentDiagnosticReport:
                 return await editor.client.text_document_diagnostic_async(
@@ -846,26 +847,26 @@ class TestQuestions:
 
         session([here], story, capabilities(pull=True))
 
-    def test_what_the_server_says_it_can(self, here: Path) -> None:
+    def test_server_capabilities(self, here: Path) -> None:
         async def story() -> None:
             editor = Editor()
-            told = (await editor.start([here], capabilities(encodings=["utf-8"]))).capabilities
-            assert told.position_encoding == "utf-8"
-            assert told.hover_provider
-            assert isinstance(told.code_action_provider, types.CodeActionOptions)
-            assert list(told.code_action_provider.code_action_kinds or ()) == [
+            received = (await editor.start([here], capabilities(encodings=["utf-8"]))).capabilities
+            assert received.position_encoding == "utf-8"
+            assert received.hover_provider
+            assert isinstance(received.code_action_provider, types.CodeActionOptions)
+            assert list(received.code_action_provider.code_action_kinds or ()) == [
                 "quickfix",
                 "source.fixAll.fsrace",
             ]
-            assert told.code_action_provider.resolve_provider
+            assert received.code_action_provider.resolve_provider
             assert await editor.stop() == 0
             await editor.gone()
 
         asyncio.run(story())
 
 
-class TestTheEnd:
-    def test_an_exit_without_a_shutdown(self, here: Path) -> None:
+class TestShutdown:
+    def test_exit_without_shutdown(self, here: Path) -> None:
         async def story() -> None:
             editor = Editor()
             await editor.start([here], capabilities())
@@ -877,7 +878,7 @@ class TestTheEnd:
         asyncio.run(story())
 
     @pytest.mark.parametrize("data", [b"", b"Content-Length: 5\r\n\r\nnone!", b"what?\n"])
-    def test_a_client_that_goes_away(self, data: bytes) -> None:
+    def test_client_that_disconnects(self, data: bytes) -> None:
         done = subprocess.run(
             [sys.executable, "-m", "fsrace_lint", "server"],
             input=data,
@@ -888,7 +889,7 @@ class TestTheEnd:
         assert done.returncode == 1
         assert done.stdout == b""
 
-    def test_without_pygls(self, tmp_path: Path) -> None:
+    def test_missing_pygls_is_an_error(self, tmp_path: Path) -> None:
         (tmp_path / "pygls.py").write_text("raise ModuleNotFoundError(name='pygls')\n")
         done = subprocess.run(
             [sys.executable, "-m", "fsrace_lint", "server"],
@@ -902,8 +903,8 @@ class TestTheEnd:
         assert done.returncode == 2
         assert done.stdout == ""
         assert done.stderr == (
-            "Error: the language server needs pygls 2, which is not installed: "
-            'python -m pip install "fsrace-lint[server]"\n'
+            "Error: the language server requires pygls 2, which is not installed; "
+            'run `python -m pip install "fsrace-lint[server]"`\n'
         )
 
 
@@ -921,38 +922,40 @@ class TestTheEnd:
         ("a\fb\u2028c\nd", "a\fb\u2028c\ne", [((1, 0), (1, 1), "e")]),
     ],
 )
-def test_edits(before: str, after: str, found: list[tuple[tuple[int, int], tuple[int, int], str]]) -> None:
-    """As a client takes them: from 0."""
+def test_edits_between_two_texts(
+    before: str, after: str, found: list[tuple[tuple[int, int], tuple[int, int], str]]
+) -> None:
+    """Positions are zero-based, as in the protocol."""
     lines = Text(before, "utf-32")
     ranges = [(lines.range(edit.span), edit.text) for edit in between(before, after)]
-    told = [((r.start.line, r.start.character), (r.end.line, r.end.character), text) for r, text in ranges]
-    assert told == found
+    received = [
+        ((r.start.line, r.start.character), (r.end.line, r.end.character), text) for r, text in ranges
+    ]
+    assert received == found
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
-def test_looking_at_the_disk_again_finds_links(here: Path) -> None:
+def test_rescan_finds_links(here: Path) -> None:
     (here / "a.py").write_text(HAZARD)
     analysis, file = Analysis(Where(here)), here / "b.py"
 
-    analysis.update({file: HAZARD}, (), calm)
+    analysis.update({file: HAZARD}, (), not_canceled)
     (here / "c.py").symlink_to("a.py")
-    analysis.update({file: "x = 1\n"}, None, calm)
-    assert analysis.judge(file, calm) == []
+    analysis.update({file: "x = 1\n"}, None, not_canceled)
+    assert analysis.judge(file, not_canceled) == []
     assert len(analysis.sources()) == 2
     (here / "c.py").unlink()
     (here / "c.py").write_text(HAZARD)
-    analysis.update({file: "x = 1\n"}, None, calm)
+    analysis.update({file: "x = 1\n"}, None, not_canceled)
     assert len(analysis.sources()) == 3
 
 
-def test_looking_at_the_disk_again_reads_what_has_changed(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rescan_reads_only_changed_files(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settle(monkeypatch)
     os.chdir(here)
     write({"a.py": HAZARD, "b.py": HAZARD})
     analysis, file = Analysis(Where(here)), here / "new.py"
-    analysis.update({file: "x = 1\n"}, (), calm)
+    analysis.update({file: "x = 1\n"}, (), not_canceled)
     read: list[str] = []
     real = source.read
 
@@ -962,24 +965,24 @@ def test_looking_at_the_disk_again_reads_what_has_changed(
 
     monkeypatch.setattr(source, "read", reading)
     (here / "b.py").write_text(HAZARD + "y = 2\n")
-    analysis.update({file: "x = 1\n"}, None, calm)
+    analysis.update({file: "x = 1\n"}, None, not_canceled)
     assert read == ["b.py"]
     assert [Path(path).name for path in analysis.sources()] == ["a.py", "b.py", "new.py"]
 
 
-def test_a_change_ends_the_making_of_a_fix(here: Path) -> None:
+def test_change_cancels_a_fix(here: Path) -> None:
     (here / "a.py").write_text("")
     analysis, file = Analysis(Where(here)), here / "a.py"
-    analysis.update({file: HAZARD}, (), calm)
-    found = analysis.judge(file, calm)
+    analysis.update({file: HAZARD}, (), not_canceled)
+    found = analysis.judge(file, not_canceled)
 
     with pytest.raises(SupersededError):
-        analysis.repair(file, found, ended, unsafe=False)
-    assert analysis.repair(file, found, calm, unsafe=False) is not None
+        analysis.repair(file, found, canceled, unsafe=False)
+    assert analysis.repair(file, found, not_canceled, unsafe=False) is not None
 
 
-def read(folder: Path) -> Run:
-    chosen = settings.load(folder, rules.names())
+def read(directory: Path) -> Run:
+    chosen = settings.load(directory, rules.names())
     return Run(chosen, [])
 
 
@@ -987,7 +990,7 @@ def codes(run: Run, name: str) -> list[str]:
     return [finding.code for finding in run.check_file(name, []).kept]
 
 
-def test_work_ends_where_it_is_told(here: Path) -> None:
+def test_check_stops_at_any_checkpoint(here: Path) -> None:
     (here / "a.py").write_text(HAZARD)
     run = read(here)
     steps: list[int] = []
@@ -1015,9 +1018,7 @@ def test_work_ends_where_it_is_told(here: Path) -> None:
     assert codes(run, "a.py") == ["FSR101"]
 
 
-def test_names_of_a_file_are_gathered_once_for_all_that_is_linked(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_index_entry_of_a_file_is_computed_once(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gathered: list[FileFacts] = []
 
     class Counted(name_index_entry.ComputedIndexEntry):
@@ -1036,7 +1037,7 @@ def test_names_of_a_file_are_gathered_once_for_all_that_is_linked(
     assert gathered[2:] == [changed.files["a.py"].facts]
 
 
-def test_only_code_is_linked_anew(here: Path) -> None:
+def test_comment_change_does_not_relink(here: Path) -> None:
     (here / "a.py").write_text(HAZARD)
     (here / "b.py").write_text("")
     run = read(here)

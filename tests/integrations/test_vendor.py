@@ -1,4 +1,4 @@
-"""Copies of the helpers: written once, never over what somebody made of them."""
+"""Vendored copies of the helpers, which never overwrite user changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(main.main, ["vendor", *map(str, arguments)])
 
 
-def test_a_copy_is_the_helpers_below_their_version_and_digest(tmp_path: Path) -> None:
+def test_copy_has_a_header_with_version_and_digest(tmp_path: Path) -> None:
     result = run(tmp_path)
     file = tmp_path / "fs_safe.py"
     assert (result.exit_code, result.stdout) == (0, "")
@@ -34,7 +34,7 @@ def test_a_copy_is_the_helpers_below_their_version_and_digest(tmp_path: Path) ->
     )
 
 
-def test_a_copy_stands_alone(tmp_path: Path) -> None:
+def test_copy_works_without_fsrace_lint(tmp_path: Path) -> None:
     run(tmp_path / "helpers.py")
     program = "import helpers; helpers.ensure_dir('a/b'); print(sorted(helpers.__all__)[0])"
     done = subprocess.run(
@@ -55,7 +55,7 @@ def test_a_copy_stands_alone(tmp_path: Path) -> None:
         (lambda data: b"", Copy.FOREIGN),
     ],
 )
-def test_what_there_is(tmp_path: Path, made: object, copy: Copy) -> None:
+def test_state_of_an_existing_file(tmp_path: Path, made: object, copy: Copy) -> None:
     file = tmp_path / "fs_safe.py"
     vendor.write(file)
     assert callable(made)
@@ -70,7 +70,7 @@ def other_version(file: Path) -> None:
     file.write_bytes(header.encode() + body)
 
 
-def test_a_copy_of_another_version_is_written_anew(tmp_path: Path) -> None:
+def test_copy_of_another_version_is_updated(tmp_path: Path) -> None:
     file = tmp_path / "fs_safe.py"
     other_version(file)
     assert vendor.look(file) is Copy.OLD
@@ -80,7 +80,7 @@ def test_a_copy_of_another_version_is_written_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["# Written by fsrace-lint\n", "x = 1\n", ""])
-def test_what_somebody_else_wrote_stays(tmp_path: Path, text: str) -> None:
+def test_foreign_file_is_overwritten_only_with_force(tmp_path: Path, text: str) -> None:
     file = tmp_path / "fs_safe.py"
     file.write_text(text)
     result = run(file)
@@ -95,19 +95,19 @@ def test_what_somebody_else_wrote_stays(tmp_path: Path, text: str) -> None:
 def test_check_writes_nothing(tmp_path: Path) -> None:
     result = run("--check", tmp_path)
     assert (result.exit_code, list(tmp_path.iterdir())) == (1, [])
-    assert "is not there" in result.stderr
+    assert "fs_safe.py does not exist." in result.stderr
     run(tmp_path)
     again = run("--check", "--force", tmp_path)
     assert (again.exit_code, again.stdout) == (0, "")
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_directory_is_an_error(tmp_path: Path) -> None:
     result = run(tmp_path / "missing" / "fs_safe.py")
     assert result.exit_code == 2
     assert "No such file or directory" in result.stderr
 
 
-def test_a_copy_is_clean(tmp_path: Path) -> None:
+def test_copy_has_no_findings(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[tool.fsrace-lint]\nhelper-module = "fs_safe"\n')
     run(tmp_path)
     result = CliRunner().invoke(main.main, ["check", str(tmp_path)])
@@ -115,15 +115,16 @@ def test_a_copy_is_clean(tmp_path: Path) -> None:
     assert result.exit_code == 0
 
 
-def test_a_fix_that_brings_the_helpers_says_so(tmp_path: Path) -> None:
-    """Who takes it makes us one of the dependencies of the project, unless it has a copy."""
+def test_fix_that_imports_the_helpers_prints_a_note(tmp_path: Path) -> None:
+    """The import makes fsrace-lint a runtime dependency, unless the project has a vendored copy."""
     hazard = 'import os\n\nif not os.path.isdir("data"):\n    shutil.unpack_archive("a.zip", "data")\n'
     (tmp_path / "main.py").write_text(f"import shutil\n{hazard}")
     arguments = ["fix", "--unsafe-fixes", "--diff", str(tmp_path)]
     (tmp_path / "pyproject.toml").write_text("")
-    told = CliRunner().invoke(main.main, arguments)
-    assert "+from fsrace_lint.safe import" in told.stdout
-    assert "Note: 1 file would import fsrace_lint.safe. `fsrace-lint vendor` and" in told.stderr
+    default = CliRunner().invoke(main.main, arguments)
+    assert "+from fsrace_lint.safe import" in default.stdout
+    assert "Note: 1 file would import `fsrace_lint.safe`. " in default.stderr
+    assert "run `fsrace-lint vendor` and set `helper-module`." in default.stderr
     (tmp_path / "pyproject.toml").write_text('[tool.fsrace-lint]\nhelper-module = "fs_safe"\n')
     own = CliRunner().invoke(main.main, arguments)
     assert "+from fs_safe import" in own.stdout

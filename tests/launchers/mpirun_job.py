@@ -1,4 +1,4 @@
-"""One process of an MPI job: `mpirun -n 4 python mpirun_job.py FOLDER ROUNDS`."""
+"""One process of an MPI job: `mpirun -n 4 python mpirun_job.py DIRECTORY ROUNDS`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes without a framework: `python processes_job.py FOLDER ROUNDS PROCESSES`."""
+"""Processes without a framework: `python processes_job.py DIRECTORY ROUNDS PROCESSES`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 from rounds import Job, hammer
 
 
-def work(folder: Path, rank: int, size: int, barrier: Any, rounds: int) -> None:
+def work(directory: Path, rank: int, size: int, barrier: Any, rounds: int) -> None:
     try:
-        seconds = hammer(Job(folder, rank, size, lambda: barrier.wait(60), is_job=False), rounds)
+        seconds = hammer(Job(directory, rank, size, lambda: barrier.wait(60), is_job=False), rounds)
     except BaseException:
         barrier.abort()
         raise

@@ -1,4 +1,4 @@
-"""What all processes of a job do with the helpers, round after round, and what must hold in each."""
+"""What each process of a job does with the helpers in every round, and what must hold."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ LINE = 4000
 
 
 class Job(NamedTuple):
-    folder: Path
+    directory: Path
     rank: int
     size: int
     meet: Callable[[], object]
     is_job: bool
-    """Whether the helpers that bring processes together can be asked."""
+    """Whether the helpers that synchronize processes can be used."""
 
 
 def content(rank: int, number: int) -> bytes:
-    """Give content that tells whether it is whole: a line, and its digest."""
+    """Self-checking content: a line and its digest."""
     line = f"{rank} {number} ".encode() * (LINE // 10 + rank)
     return line + hashlib.sha256(line).hexdigest().encode()
 
@@ -45,8 +45,8 @@ def assert_tree(tree: Path) -> None:
     assert found == MEMBERS, f"a tree is not whole: {sorted(found)}"
 
 
-def assert_nothing_hidden(folder: Path) -> None:
-    hidden = [path.name for path in folder.iterdir() if path.name.startswith(".")]
+def assert_nothing_hidden(directory: Path) -> None:
+    hidden = [path.name for path in directory.iterdir() if path.name.startswith(".")]
     assert not hidden, f"left behind: {hidden}"
 
 
@@ -59,7 +59,7 @@ def make_archive(path: Path) -> None:
 
 
 def directories(job: Job, number: int) -> None:
-    top = job.folder / f"tree{number}"
+    top = job.directory / f"tree{number}"
     leaf = safe.ensure_dir(top / "a" / "b")
     assert leaf.is_dir()
     (leaf / str(job.rank)).write_bytes(b"x")
@@ -69,7 +69,7 @@ def directories(job: Job, number: int) -> None:
 
 
 def removing(job: Job, number: int) -> None:
-    path = job.folder / f"file{number}"
+    path = job.directory / f"file{number}"
     if job.rank == number % job.size:
         path.write_bytes(b"x")
     job.meet()
@@ -78,7 +78,7 @@ def removing(job: Job, number: int) -> None:
 
 
 def writing(job: Job, number: int) -> None:
-    path = job.folder / "written.txt"
+    path = job.directory / "written.txt"
     with safe.atomic_write(path, "wb", sync=number % 20 == 0) as stream:
         stream.write(content(job.rank, number)[:100])
         stream.flush()
@@ -87,7 +87,7 @@ def writing(job: Job, number: int) -> None:
 
 
 def writing_paths(job: Job, number: int) -> None:
-    path = job.folder / "path.bin"
+    path = job.directory / "path.bin"
     with safe.atomic_path(path, sync=number % 20 == 0) as temporary:
         assert temporary.name == path.name
         temporary.write_bytes(content(job.rank, number))
@@ -96,9 +96,11 @@ def writing_paths(job: Job, number: int) -> None:
 
 def publishing_directories(job: Job, number: int) -> None:
     if number:
-        assert sorted((job.folder / f"won{number - 1}").read_bytes()) == sorted(b"0" * (job.size - 1) + b"1")
-        safe.remove_tree(job.folder / f"published{number - 1}")
-    path = job.folder / f"published{number}"
+        assert sorted((job.directory / f"won{number - 1}").read_bytes()) == sorted(
+            b"0" * (job.size - 1) + b"1"
+        )
+        safe.remove_tree(job.directory / f"published{number - 1}")
+    path = job.directory / f"published{number}"
     try:
         with safe.atomic_path(path, sync=number % 20 == 0) as temporary:
             for name, data in MEMBERS.items():
@@ -109,33 +111,33 @@ def publishing_directories(job: Job, number: int) -> None:
     except OSError:
         won = False
     assert_tree(path)
-    with open(job.folder / f"won{number}", "ab", buffering=0) as wins:
+    with open(job.directory / f"won{number}", "ab", buffering=0) as wins:
         wins.write(b"1" if won else b"0")
 
 
 def replacing(job: Job, number: int) -> None:
-    source, target = job.folder / f"source{job.rank}", job.folder / "replaced"
+    source, target = job.directory / f"source{job.rank}", job.directory / "replaced"
     source.write_bytes(content(job.rank, number))
     safe.replace(source, target)
     assert_whole(target.read_bytes())
 
 
 def linking(job: Job, number: int) -> None:
-    link = job.folder / "link"
+    link = job.directory / "link"
     safe.publish_symlink(f"target{job.rank}", link)
     assert os.readlink(link) in {f"target{rank}" for rank in range(job.size)}
 
 
 def extracting(job: Job, number: int) -> None:
-    safe.remove_tree(job.folder / f"extracted{number - 1}")
-    tree = job.folder / f"extracted{number}"
-    assert safe.extract_once(job.folder / "archive.tar.gz", tree, sync=number % 20 == 0) == tree
+    safe.remove_tree(job.directory / f"extracted{number - 1}")
+    tree = job.directory / f"extracted{number}"
+    assert safe.extract_once(job.directory / "archive.tar.gz", tree, sync=number % 20 == 0) == tree
     assert_tree(tree)
 
 
 def downloading(job: Job, number: int) -> None:
-    safe.remove(job.folder / f"download{number - 1}")
-    path = job.folder / f"download{number}"
+    safe.remove(job.directory / f"download{number - 1}")
+    path = job.directory / f"download{number}"
     data = content(0, number)
 
     def fetch(temporary: Path) -> None:
@@ -150,8 +152,8 @@ def downloading(job: Job, number: int) -> None:
 
 
 def waiting(job: Job, number: int) -> None:
-    safe.remove(job.folder / f"handed{number - 1}")
-    path = job.folder / f"handed{number}"
+    safe.remove(job.directory / f"handed{number - 1}")
+    path = job.directory / f"handed{number}"
     if job.rank == number % job.size:
         with safe.atomic_write(path, "wb", sync=False) as stream:
             stream.write(content(job.rank, number))
@@ -159,10 +161,10 @@ def waiting(job: Job, number: int) -> None:
 
 
 def meeting(job: Job, number: int) -> None:
-    (job.folder / f"before.{job.rank}").write_text(str(number))
+    (job.directory / f"before.{job.rank}").write_text(str(number))
     safe.barrier()
     for rank in range(job.size):
-        assert int((job.folder / f"before.{rank}").read_text()) == number
+        assert int((job.directory / f"before.{rank}").read_text()) == number
 
 
 def electing(job: Job, number: int) -> None:
@@ -171,8 +173,8 @@ def electing(job: Job, number: int) -> None:
 
 
 def electing_a_filesystem(job: Job, number: int) -> None:
-    """All share one directory, or every second rank does, or it is missing for one of them."""
-    node = job.folder / ("shared" if number % 2 else f"node{job.rank % 2}")
+    """All ranks share one directory, every second rank does, or it is missing on one rank."""
+    node = job.directory / ("shared" if number % 2 else f"node{job.rank % 2}")
     node.mkdir(exist_ok=True)
     if number % 10 == 9 and job.rank == 1:
         node = node / "missing"
@@ -190,7 +192,7 @@ def electing_a_filesystem(job: Job, number: int) -> None:
 
 
 class OddError(Exception):
-    """It can be pickled, and not unpickled."""
+    """An error that can be pickled but not unpickled."""
 
     def __init__(self, first: str, second: str) -> None:
         super().__init__(f"{first} {second}")
@@ -237,7 +239,7 @@ def caught(function: Callable[[], object]) -> BaseException:
 
 
 def deciding(job: Job, number: int) -> None:
-    answer = safe.decide_on_main(lambda: os.urandom(8) if number % 2 else (job.folder / "no").exists())
+    answer = safe.decide_on_main(lambda: os.urandom(8) if number % 2 else (job.directory / "no").exists())
     assert safe.run_on_main(lambda: answer) == answer
 
 
@@ -257,9 +259,9 @@ TOGETHER = (meeting, electing, electing_a_filesystem, running_on_main, deciding)
 
 
 def hammer(job: Job, rounds: int) -> dict[str, float]:
-    """Run every helper `rounds` times; give the seconds for each."""
+    """Run every helper `rounds` times; return the seconds for each."""
     if job.rank == 0:
-        make_archive(job.folder / "archive.tar.gz")
+        make_archive(job.directory / "archive.tar.gz")
     seconds = {}
     for act in (*ALONE, *TOGETHER) if job.is_job else ALONE:
         job.meet()
@@ -269,6 +271,6 @@ def hammer(job: Job, rounds: int) -> dict[str, float]:
             act(job, number)
         seconds[act.__name__] = round(time.monotonic() - start, 1)
     job.meet()
-    assert_nothing_hidden(job.folder)
+    assert_nothing_hidden(job.directory)
     job.meet()
     return seconds

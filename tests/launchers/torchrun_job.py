@@ -1,4 +1,4 @@
-"""One process of a `torchrun` job: `torchrun --nproc-per-node 4 torchrun_job.py FOLDER ROUNDS`."""
+"""One process of a `torchrun` job: `torchrun --nproc-per-node 4 torchrun_job.py DIRECTORY ROUNDS`."""
 
 from __future__ import annotations
 

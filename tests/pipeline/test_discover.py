@@ -1,4 +1,4 @@
-"""Which files are found, and which are left out."""
+"""File discovery: which files are found and which are skipped."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from fsrace_lint.files.source import Unreadable
 from fsrace_lint.pipeline.discover import find, is_test_path, leaves_out
 
 
-def ignore(folder: Path, *lines: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / ".gitignore").write_text("\n".join(lines) + "\n", encoding="utf-8")
+def ignore(directory: Path, *lines: str) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / ".gitignore").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def found(root: Path, *paths: Path, settings: Settings | None = None) -> list[str]:
@@ -26,7 +26,7 @@ def found(root: Path, *paths: Path, settings: Settings | None = None) -> list[st
 
 
 class TestFind:
-    def test_python_files_in_sorted_order_once(self, tmp_path: Path) -> None:
+    def test_python_files_are_sorted_and_unique(self, tmp_path: Path) -> None:
         make_tree(tmp_path, "b.py", "a/z.py", "a/b/c.pyw", "stub.pyi", "text.txt", "py", "Z.PY")
         paths = [tmp_path, tmp_path / "a", tmp_path / "b.py", tmp_path / "a" / ".." / "b.py"]
         assert found(tmp_path, *paths) == ["a/b/c.pyw", "a/z.py", "b.py"]
@@ -37,7 +37,7 @@ class TestFind:
         settings = Settings(root=tmp_path / "p")
         assert list(find([Path(), Path("..")], settings)) == [tmp_path / "p/a/x.py", tmp_path / "p/b/y.py"]
 
-    def test_a_file_that_is_named_is_always_checked(self, tmp_path: Path) -> None:
+    def test_named_file_is_always_checked(self, tmp_path: Path) -> None:
         make_tree(tmp_path, "script", "build/x.py", "tests/test_x.py", "notes.pyi")
         ignore(tmp_path, "script")
         names = ["build/x.py", "missing.py", "notes.pyi", "script", "tests/test_x.py"]
@@ -47,16 +47,16 @@ class TestFind:
         names = (
             ".git .hg .svn .tox .nox .venv venv __pycache__ .eggs x.egg-info build dist _build node_modules"
         )
-        folders = [*names.split(), "site-packages", ".mypy_cache", ".pytest_cache", ".ruff_cache"]
-        folders.append(".fsrace_cache")
-        make_tree(tmp_path, *(f"pkg/{name}/in.py" for name in folders))
+        directories = [*names.split(), "site-packages", ".mypy_cache", ".pytest_cache", ".ruff_cache"]
+        directories.append(".fsrace_cache")
+        make_tree(tmp_path, *(f"pkg/{name}/in.py" for name in directories))
         make_tree(tmp_path, "pkg/env/pyvenv.cfg", "pkg/env/lib/in.py")
         kept = ["build.py", "distribution/a.py", "dist.py", "env/a.py", "environment/a.py", "rebuild/a.py"]
         make_tree(tmp_path, *kept)
         assert found(tmp_path) == sorted(kept)
 
-    def test_tests_and_docs_are_left_out_unless_wanted(self, tmp_path: Path) -> None:
-        left_out = [
+    def test_tests_and_docs_are_skipped_unless_included(self, tmp_path: Path) -> None:
+        skipped = [
             "a/test/x.py",
             "conftest.py",
             "doc/conf.py",
@@ -64,13 +64,11 @@ class TestFind:
             "tests/x.py",
         ]
         kept = ["contest.py", "latest.py", "testing/x.py", "tests.py", "testutils/x.py"]
-        make_tree(tmp_path, *left_out, *kept)
+        make_tree(tmp_path, *skipped, *kept)
         assert found(tmp_path) == kept
-        assert found(tmp_path, settings=Settings(root=tmp_path, include_tests=True)) == sorted(
-            left_out + kept
-        )
+        assert found(tmp_path, settings=Settings(root=tmp_path, include_tests=True)) == sorted(skipped + kept)
         assert found(tmp_path, tmp_path / "tests", tmp_path / "a" / "test") == ["a/test/x.py", "tests/x.py"]
-        assert [is_test_path(name) for name in left_out] == [True] * len(left_out)
+        assert [is_test_path(name) for name in skipped] == [True] * len(skipped)
         assert [is_test_path(name) for name in kept] == [False] * len(kept)
 
     @pytest.mark.parametrize("name", ["a_test.py", "test_net.py"])
@@ -86,7 +84,7 @@ class TestFind:
             ("def main() -> None: ...\n\n\nmain()\n", False),
         ],
     )
-    def test_a_program_may_be_named_like_a_test(
+    def test_program_may_have_a_test_file_name(
         self, tmp_path: Path, name: str, text: str, *, is_test: bool
     ) -> None:
         make_tree(tmp_path, f"tools/{name}", "a.py")
@@ -97,37 +95,37 @@ class TestFind:
         assert leaves_out(tmp_path / "tools" / name, settings) is is_test
         assert found(tmp_path, settings=Settings(root=tmp_path, include_tests=True))[1:] == [f"tools/{name}"]
 
-    def test_a_test_that_cannot_be_read_is_left_out(self, tmp_path: Path) -> None:
+    def test_unreadable_test_file_is_skipped(self, tmp_path: Path) -> None:
         (tmp_path / "test_a.py").symlink_to("nowhere.py")
         assert leaves_out(tmp_path / "test_a.py", Settings(root=tmp_path))
         assert found(tmp_path) == []
 
-    def test_folders_above_the_root_do_not_matter(self, tmp_path: Path) -> None:
+    def test_directories_above_root_do_not_matter(self, tmp_path: Path) -> None:
         root = make_tree(tmp_path / "build" / "tests" / "site-packages" / "proj", "a.py", "pkg/b.py")
         make_tree(tmp_path, "build/pyvenv.cfg")
         ignore(tmp_path, "*")
         assert found(root) == ["a.py", "pkg/b.py"]
         assert found(root, root / "pkg") == ["pkg/b.py"]
 
-    def test_a_folder_that_is_named_is_walked(self, tmp_path: Path) -> None:
+    def test_named_directory_is_walked(self, tmp_path: Path) -> None:
         make_tree(
             tmp_path, "build/lib/a.py", "build/dist/b.py", "env/pyvenv.cfg", "env/c.py", "ignored/in/d.py"
         )
         make_tree(tmp_path, "ignored/in/build/e.py")
         ignore(tmp_path, "ignored/", "*.tmp")
-        for folder, names in [
+        for directory, names in [
             ("build", ["build/lib/a.py"]),
             ("build/dist", ["build/dist/b.py"]),
             ("env", ["env/c.py"]),
             ("ignored", ["ignored/in/d.py"]),
             ("ignored/in", ["ignored/in/d.py"]),
         ]:
-            assert found(tmp_path, tmp_path / folder) == names
+            assert found(tmp_path, tmp_path / directory) == names
         ignore(tmp_path, "*")
         assert found(tmp_path, tmp_path / "ignored") == ["ignored/in/d.py"]
         assert found(tmp_path) == []
 
-    def test_own_excludes(self, tmp_path: Path) -> None:
+    def test_configured_excludes(self, tmp_path: Path) -> None:
         make_tree(
             tmp_path, "src/gen/a.py", "src/b_pb2.py", "gen/c.py", "build/d.py", "src/e.py", "src/gen.py"
         )
@@ -137,14 +135,14 @@ class TestFind:
         settings = Settings(root=tmp_path, exclude=("gen/",))
         assert found(tmp_path, settings=settings) == ["build/d.py", "src/b_pb2.py", "src/e.py", "src/gen.py"]
 
-    def test_a_folder_outside_the_root(self, tmp_path: Path) -> None:
+    def test_directory_outside_root(self, tmp_path: Path) -> None:
         make_tree(tmp_path, "root/", "other/src/a.py", "other/build/b.py")
         ignore(tmp_path / "other", "ignored.py")
         make_tree(tmp_path, "other/ignored.py")
         names = list(find([tmp_path / "other"], Settings(root=tmp_path / "root")))
         assert names == [tmp_path / "other" / "src" / "a.py"]
 
-    def test_links(self, tmp_path: Path) -> None:
+    def test_symlinks(self, tmp_path: Path) -> None:
         make_tree(tmp_path, "pkg/a.py", "elsewhere/b.py")
         (tmp_path / "pkg" / "loop").symlink_to("..")
         (tmp_path / "pkg" / "folder.py").symlink_to("../elsewhere")
@@ -154,28 +152,30 @@ class TestFind:
         assert found(tmp_path) == ["elsewhere/b.py", "pkg/a.py", "pkg/file.py"]
         assert found(tmp_path, tmp_path / "pkg" / "folder.py") == ["pkg/folder.py/b.py"]
 
-    def test_what_is_no_file(self, tmp_path: Path) -> None:
+    def test_special_files_are_skipped(self, tmp_path: Path) -> None:
         make_tree(tmp_path, "folder.py/a.py")
         os.mkfifo(tmp_path / "pipe.py")
         os.mkfifo(tmp_path / ".gitignore")
         assert found(tmp_path) == ["folder.py/a.py"]
 
-    def test_a_folder_that_cannot_be_listed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_directory_that_cannot_be_listed_is_reported(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         make_tree(tmp_path, "a.py", "b/c.py", "d.py")
         scandir = os.scandir
 
-        def refuse(folder: str) -> object:
-            if folder.endswith("b"):
+        def refuse(directory: str) -> object:
+            if directory.endswith("b"):
                 raise PermissionError(13, "Permission denied")
-            return scandir(folder)
+            return scandir(directory)
 
         monkeypatch.setattr("fsrace_lint.files.source.os.scandir", refuse)
         monkeypatch.chdir(tmp_path)
         first, second, third = find([tmp_path], Settings(root=tmp_path))
         assert (first, third) == (tmp_path / "a.py", tmp_path / "d.py")
-        assert second == Unreadable("b", tmp_path / "b", "b", "cannot be listed: Permission denied")
+        assert second == Unreadable("b", tmp_path / "b", "b", "cannot list the directory: Permission denied")
 
-    def test_all_files_of_the_project(self, tmp_path: Path) -> None:
+    def test_include_tests_adds_test_files(self, tmp_path: Path) -> None:
         make_tree(tmp_path, "a.py", "pkg/b.py", "tests/c.py", "ignored.py", "build/d.py")
         ignore(tmp_path, "ignored.py")
         assert [*find([tmp_path], Settings(root=tmp_path))] == [tmp_path / "a.py", tmp_path / "pkg" / "b.py"]
@@ -219,7 +219,9 @@ IGNORES: dict[str, dict[str, tuple[str, ...]]] = {
 
 class TestGitignore:
     @pytest.mark.parametrize("name", IGNORES)
-    def test_the_same_files_as_git(self, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_finds_the_same_files_as_git(
+        self, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         git = shutil.which("git")
         if git is None:
             pytest.skip("git is not installed")
@@ -229,8 +231,8 @@ class TestGitignore:
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
         monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
         root = make_tree(tmp_path / "root", *FILES)
-        for folder, lines in IGNORES[name].items():
-            ignore(root / folder, *lines)
+        for directory, lines in IGNORES[name].items():
+            ignore(root / directory, *lines)
         subprocess.run([git, "init", "-q"], cwd=root, check=True)
         command = [git, "ls-files", "-z", "--others", "--exclude-standard"]
         listed = (
@@ -242,12 +244,12 @@ class TestGitignore:
         everything = found(root, settings=Settings(root=root, respect_gitignore=False))
         assert sorted(everything) == sorted(FILES)
 
-    def test_lines_that_pathspec_cannot_read_say_nothing(self, tmp_path: Path) -> None:
+    def test_patterns_that_pathspec_rejects_are_ignored(self, tmp_path: Path) -> None:
         make_tree(tmp_path, "a.py", "b.py")
         ignore(tmp_path, "[[:alpha:]].py", "[a&&b].py", "b.py")
         assert found(tmp_path) == ["a.py"]
 
-    def test_files_above_the_folder_count_up_to_the_root(self, tmp_path: Path) -> None:
+    def test_parent_gitignore_files_apply_up_to_root(self, tmp_path: Path) -> None:
         root = make_tree(tmp_path / "root", "pkg/in/a.py", "pkg/in/b.py", "pkg/in/c.py", "pkg/in/d.py")
         ignore(tmp_path, "d.py")
         ignore(root, "a.py", "/pkg/in/b.py")

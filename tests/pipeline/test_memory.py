@@ -1,4 +1,4 @@
-"""What a run holds: bytes and not text, one object for each name, and sources no longer than needed."""
+"""Memory of a run: sources are kept as bytes, equal names are shared, and unneeded sources are dropped."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ COMMENT = "def f(a):\n    return a.b  # NoQA: FSR101\n"
 
 
 def objects(value: object) -> Iterator[object]:
-    """All that facts are made of, once for each place where it stands."""
+    """Yield every value that facts contain, once per occurrence."""
     waiting = [value]
     while waiting:
         here = waiting.pop()
@@ -59,7 +59,7 @@ def facts(text: str) -> FileFacts:
 
 
 def copies(kind: type, *values: object) -> list[object]:
-    """The values of which there are several objects."""
+    """Return the values that exist as more than one object."""
     first: dict[object, object] = {}
     every = [one for value in values for one in objects(value) if type(one) is kind]
     return [one for one in every if first.setdefault(one, one) is not one]
@@ -72,11 +72,11 @@ class TestText:
             b"x = 1\r\n\ry = 2\n",
             b"\xef\xbb\xbfx = '\xc3\xa9'\n",
             b"# coding: latin-1\nx = '\xe9'\n",
-            # a codec that refuses to be told what to do about errors
+            # a codec that accepts no error handler
             b"# coding: idna\nx = 1\n",
         ],
     )
-    def test_it_is_what_python_reads(self, data: bytes, tmp_path: Path) -> None:
+    def test_text_is_what_python_reads(self, data: bytes, tmp_path: Path) -> None:
         file = tmp_path / "a.py"
         file.write_bytes(data)
         found = source.read(file, tmp_path)
@@ -88,14 +88,14 @@ class TestText:
         )
 
     @given(st.text())
-    def test_that_of_another_tool_is_given_back(self, text: str) -> None:
+    def test_text_from_another_tool_is_unchanged(self, text: str) -> None:
         assert source.of_text(text, Path("/p/a.py"), Path("/p")).text == text
 
     @pytest.mark.parametrize("text", ["x = '\udcff'", "\ufeffx = 1"])
-    def test_what_cannot_be_written_and_a_mark_that_is_text(self, text: str) -> None:
+    def test_surrogate_and_leading_bom_are_kept(self, text: str) -> None:
         assert source.of_text(text, Path("/p/a.py"), Path("/p")).text == text
 
-    def test_a_source_holds_its_bytes_once(self, tmp_path: Path) -> None:
+    def test_source_holds_its_bytes_once(self, tmp_path: Path) -> None:
         file = tmp_path / "a.py"
         file.write_text("x = 1\n" * 1000)
         found = source.read(file, tmp_path)
@@ -107,13 +107,13 @@ class TestText:
 class TestFacts:
     TEXT = "\n" * 1000 + 'f("a text")\ng(h("a text"), [1], x == 2, (y == 3))\nk(\n    z,\n    [a],\n)\n'
 
-    def test_equal_numbers_and_texts_are_one_object(self) -> None:
+    def test_equal_numbers_and_strings_are_shared(self) -> None:
         found = facts(self.TEXT)
         assert {1001, 1002, 1003} < {one for one in objects(found) if type(one) is int}
         assert copies(int, found) == []
         assert copies(str, found) == []
 
-    def test_equal_operators_are_one_object(self) -> None:
+    def test_equal_operators_are_shared(self) -> None:
         found = [one for one in objects(facts(self.TEXT)) if one == ("==",)]
         assert len(found) == 2
         assert found[0] is found[1]
@@ -121,7 +121,7 @@ class TestFacts:
 
 class TestSending:
     @pytest.mark.parametrize("sending", [PLAIN, NAMES])
-    def test_what_arrives_is_what_was_sent(self, sending: Sending) -> None:
+    def test_received_facts_equal_sent_facts(self, sending: Sending) -> None:
         for file in sorted(PACKAGE.rglob("*.py")):
             sent = facts(file.read_text("utf-8"))
             assert repr(sending.unpack(sending.pack(sent), FileFacts)) == repr(sent)
@@ -133,7 +133,7 @@ class TestSending:
         sent = facts(f"x = {text}")
         assert repr(NAMES.unpack(NAMES.pack(sent), FileFacts)) == repr(sent)
 
-    def test_names_of_all_files_are_one_object(self) -> None:
+    def test_names_are_shared_across_files(self) -> None:
         sent = [
             facts(f"import name_{end}\ndef some_name(a_name):\n    return a_name.some_name\n") for end in "ab"
         ]
@@ -142,7 +142,7 @@ class TestSending:
         assert len(named) > 10
         assert len({id(one) for one in named}) == 2
 
-    def test_what_is_nested_too_deeply_cannot_be_sent(self) -> None:
+    def test_deeply_nested_value_cannot_be_sent(self) -> None:
         deep: object = ()
         for _ in range(100_000):
             deep = (deep,)
@@ -166,22 +166,22 @@ def held(run: Run) -> list[str]:
 
 
 @pytest.mark.usefixtures("here")
-class TestLean:
-    FILES = {"clean.py": CLEAN, "race.py": RACE, "comment.py": COMMENT}  # noqa: RUF012  # nobody changes it
+class TestDroppedSources:
+    FILES = {"clean.py": CLEAN, "race.py": RACE, "comment.py": COMMENT}  # noqa: RUF012  # never modified
 
-    def test_sources_that_nobody_needs_are_forgotten(self) -> None:
+    def test_unneeded_sources_are_dropped(self) -> None:
         write(self.FILES)
         run, checked = look()
         assert held(run) == ["comment.py", "race.py"]
         assert [finding.code for finding in checked.outcome.findings] == ["FSR003", "FSR101"]
 
-    def test_others_hold_them(self) -> None:
+    def test_run_without_streaming_keeps_sources(self) -> None:
         write(self.FILES)
         streaming, plain = look(), look(streaming=False)
         assert held(plain[0]) == ["clean.py", "comment.py", "race.py"]
         assert streaming[1].outcome == plain[1].outcome
 
-    def test_one_that_is_forgotten_can_be_read_again(self) -> None:
+    def test_dropped_source_can_be_read_again(self) -> None:
         write(self.FILES)
         checked = look()[1]
         assert checked.sources["clean.py"].text == CLEAN
@@ -192,9 +192,9 @@ class TestLean:
             _ = checked.sources["clean.py"]
 
     @pytest.mark.parametrize("name", ["race.py", "comment.py"])
-    def test_a_file_that_is_changed_meanwhile_has_all_read_anew(self, name: str) -> None:
+    def test_file_changed_during_run_makes_run_read_all_files_again(self, name: str) -> None:
         class Changes(Observer):
-            notes: list[str] = []  # noqa: RUF012  # of one test
+            notes: list[str] = []  # noqa: RUF012  # used by one test only
 
             def stage(self, title: str, total: int) -> None:
                 if title == "Checking" and not self.notes:
@@ -206,23 +206,23 @@ class TestLean:
         write(self.FILES)
         changes = Changes()
         run, checked = look(observer=changes)
-        assert changes.notes == [f"{name} was changed in the meantime; everything is read again"]
+        assert changes.notes == [f"{name} was changed during the run; reading all files again"]
         assert held(run) == ["clean.py", "comment.py", "race.py"]
         again = look(streaming=False)[1]
         assert checked.outcome == again.outcome
         assert {finding.place.path for finding in again.outcome.findings} >= {name}
 
-    def test_text_of_an_editor_is_never_forgotten(self) -> None:
+    def test_editor_text_is_never_dropped(self) -> None:
         write(self.FILES)
         file = ProjectFile.of(source.of_text(CLEAN, Path("no.py").absolute(), Path.cwd()))
         file.drop_source()
         assert file.source.text == CLEAN
 
 
-@pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="nothing is forked there")
+@pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="workers are not forked on this platform")
 @pytest.mark.usefixtures("here")
-def test_facts_of_workers_share_their_names() -> None:
-    """As a program of its own: what forks must have no other threads."""
+def test_facts_from_workers_share_names() -> None:
+    """Runs as a separate program, because a process that forks must have no other threads."""
     body = "\n".join(f"def f_{index}(argument):\n    return argument.attribute" for index in range(3000))
     write({f"file_{end}.py": f"{body}\n" for end in "abcd"})
     program = """

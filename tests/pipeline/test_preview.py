@@ -1,4 +1,4 @@
-"""What each fix alone would change: made by a repair, told as edits, and carried by SARIF."""
+"""Fix previews: what each fix alone would change, as edits and in SARIF."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TEXTS = st.builds(
     LINES,
     st.lists(st.sampled_from(["\n", "\r\n", "\r", ""]), min_size=6, max_size=6),
 )
-SEVERAL = """\
+FIXABLE = """\
 # -*- coding: latin-1 -*-
 import os, shutil
 import torch.distributed as dist
@@ -64,7 +64,7 @@ print(dist.get_rank())
 
 class TestEdits:
     @given(TEXTS, TEXTS)
-    def test_they_lead_from_one_text_to_the_other(self, before: str, after: str) -> None:
+    def test_edits_turn_one_text_into_the_other(self, before: str, after: str) -> None:
         edits = between(before, after)
         assert applied(before, edits) == after
         assert (edits == ()) is (before == after)
@@ -73,19 +73,19 @@ class TestEdits:
         for one, other in pairwise(spans):
             assert (one.end_line, one.end_column) < (other.line, other.column)
 
-    def test_they_are_small(self) -> None:
+    def test_edits_are_minimal(self) -> None:
         before = "import os\n\n\nos.mkdir(a)\n"
         (edit,) = between(before, before.replace("a)", "a, 1)"))
         assert edit.text == ", 1"
         assert edit.span == Span(4, 11, 4, 11)
 
-    def test_a_line_at_the_very_end(self) -> None:
+    def test_line_added_at_end_of_file(self) -> None:
         (edit,) = between("a\n", "a\nb\n")
         assert (edit.span.line, edit.span.column, edit.text) == (2, 1, "b\n")
         (edit,) = between("a", "a\nb")
         assert (edit.span.line, edit.span.column, edit.text) == (1, 2, "\nb")
 
-    def test_a_line_end_is_not_parted(self) -> None:
+    def test_line_ending_is_not_split(self) -> None:
         for before, after in (("a\r\n", "a\r"), ("a\r", "a\r\n"), ("a\r\nb", "a\nb"), ("a\nb", "a\r\nb")):
             (edit,) = between(before, after)
             assert (edit.span.line, edit.span.column) == (1, 2)
@@ -102,7 +102,7 @@ def region(span: Any) -> dict[str, int]:
 
 
 def replaced(text: str, regions: list[dict[str, int]], texts: list[str]) -> str:
-    """Replace regions of a text as a reader of SARIF does, each counted in the text as it was."""
+    """Replace regions of a text as a SARIF consumer does, with positions in the original text."""
     begins = [0, *(match.end() for match in re.finditer("\r\n|\r|\n", text))]
     places = [
         (begins[r["startLine"] - 1] + r["startColumn"] - 1, begins[r["endLine"] - 1] + r["endColumn"] - 1)
@@ -115,7 +115,7 @@ def replaced(text: str, regions: list[dict[str, int]], texts: list[str]) -> str:
 
 
 def alone(path: str) -> tuple[Source, dict[Finding, fixes.Patch]]:
-    """Repair a file once for each of its findings, by what the command `fix` uses too."""
+    """Fix a file once per finding, with the code that the `fix` command uses."""
     ((ran, checked),) = check.check([Path(path)], lambda it: settings.load(it.parent, rules.names()))
     source = checked.sources[path]
     around = repair.surroundings(ran, source)
@@ -129,8 +129,8 @@ def alone(path: str) -> tuple[Source, dict[Finding, fixes.Patch]]:
 class TestSarif:
     @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
     @pytest.mark.parametrize("kind", ["latin-1", "utf-8", "utf-8-sig"])
-    def test_replacements_give_what_the_repair_gives(self, newline: str, kind: str) -> None:
-        text = SEVERAL if kind == "latin-1" else SEVERAL.partition("\n")[2]
+    def test_replacements_match_the_applied_fix(self, newline: str, kind: str) -> None:
+        text = FIXABLE if kind == "latin-1" else FIXABLE.partition("\n")[2]
         Path("train.py").write_bytes(text.replace("\n", newline).encode(kind))
         source, patches = alone("train.py")
         rows = sarif(run("check", "--format=sarif", code=1).stdout)["results"]
@@ -145,8 +145,8 @@ class TestSarif:
                 assert "fixes" not in row
                 assert row["properties"]["refusal"] == patch.refused[0].reason
                 continue
-            (told,) = row["fixes"]
-            (change,) = told["artifactChanges"]
+            (fix,) = row["fixes"]
+            (change,) = fix["artifactChanges"]
             assert change["artifactLocation"] == row["locations"][0]["physicalLocation"]["artifactLocation"]
             regions = [each["deletedRegion"] for each in change["replacements"]]
             texts = [each["insertedContent"]["text"] for each in change["replacements"]]
@@ -157,21 +157,21 @@ class TestSarif:
         # libcst does not keep the bytes of a file whose lines end in a carriage return alone.
         assert seen == 0 if newline == "\r" else seen >= 3
 
-    def test_the_last_place_comes_first(self) -> None:
+    def test_replacements_are_in_reverse_order(self) -> None:
         write({"a.py": "import sys\n\n\nimport os\nif os.path.exists('d'):\n    os.remove('d')\n"})
         (row,) = sarif(run("check", "--format=sarif", code=1).stdout)["results"]
         (change,) = row["fixes"][0]["artifactChanges"]
         starts = [each["deletedRegion"]["startLine"] for each in change["replacements"]]
         assert len(starts) == 2
         assert starts == sorted(starts, reverse=True)
-        assert row["fixes"][0]["description"]["text"].endswith(f"({row['properties']['applicability']})")
+        assert row["fixes"][0]["description"]["text"].endswith(f"({row['properties']['applicability']} fix)")
 
-    def test_the_examples(self) -> None:
+    def test_fixes_in_examples(self) -> None:
         examples = str(EXAMPLES)
         rows = sarif(run("check", examples, "--format=sarif", code=1).stdout)["results"]
         refused = [row for row in rows if "fixes" not in row]
         assert (len(rows), len(refused)) == (12, 1)
-        assert "would not come to the barrier" in refused[0]["properties"]["refusal"]
+        assert "the added barrier hangs" in refused[0]["properties"]["refusal"]
 
 
 MANY = """\
@@ -231,7 +231,7 @@ def bottom(p):
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> list[Any]:
-    """Give the list of what a function is given from now on."""
+    """Return a list that records the argument of every further call of a function."""
     function, given = getattr(module, name), list[Any]()
 
     def counting(argument: Any) -> Any:
@@ -242,24 +242,24 @@ def counted(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> list[
     return given
 
 
-def surroundings_of_it() -> fixes.Surroundings:
+def train_surroundings() -> fixes.Surroundings:
     ((ran, checked),) = check.check([Path("train.py")], lambda it: settings.load(it.parent, rules.names()))
     return repair.surroundings(ran, checked.sources["train.py"])
 
 
 class TestParts:
-    """What concerns one function is made in it alone, and comes out as in the whole file."""
+    """A fix in one function parses only that function, with the same result as in the whole file."""
 
     @pytest.mark.parametrize("end", ["", "\n", "\n\n# behind\n    # deeper\n"])
     @pytest.mark.parametrize("newline", ["\n", "\r\n"])
     @pytest.mark.parametrize("kind", ["utf-8", "utf-8-sig"])
-    def test_what_is_made_is_what_the_repair_makes(
+    def test_partial_fix_matches_fix_of_whole_file(
         self, kind: str, newline: str, end: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         Path("train.py").write_bytes((MANY + end).replace("\n", newline).encode(kind))
         source, patches = alone("train.py")
         read = counted(monkeypatch, fixes, "read")
-        made = dict(zip(patches, fixes.alone(source, patches, surroundings_of_it()), strict=True))
+        made = dict(zip(patches, fixes.alone(source, patches, train_surroundings()), strict=True))
         assert len(made) >= 7
         rows = re.findall("[^\n]*\n|[^\n]+", source.text)
         for finding, patch in patches.items():
@@ -275,8 +275,8 @@ class TestParts:
         sizes = {made[finding].size for finding in made if finding not in whole}
         assert max(sizes) < len(source.data) // 2
 
-    def test_many_fixes_take_as_many_small_parts(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Twice the functions take twice the text to parse: no fix parses the file."""
+    def test_parsed_text_grows_linearly_with_fixes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Twice as many functions take twice as much parsed text: no fix parses the whole file."""
         parsed = counted(monkeypatch, cst, "parse_module")
         function = "def f{}(p):\n    if not os.path.exists(p):\n        os.makedirs(p)\n\n\n"
         totals = {}
@@ -300,24 +300,24 @@ class TestPreview:
         assert checked.outcome.previews is not None
         return {f.code: preview for f, preview in checked.outcome.previews.items()}
 
-    def test_a_sketch_has_none(self) -> None:
+    def test_manual_fix_has_no_preview(self) -> None:
         write({"a.py": "import torch.distributed as dist\nif dist.get_rank() == 0:\n    dist.barrier()\n"})
         (row,) = json.loads(run("check", "--format=json", code=1).stdout)["findings"]
         assert row["fix"]["applicability"] == "sketch"
         assert self.previews() == {}
-        (told,) = sarif(run("check", "--format=sarif", code=1).stdout)["results"]
-        assert "fixes" not in told
+        (result,) = sarif(run("check", "--format=sarif", code=1).stdout)["results"]
+        assert "fixes" not in result
 
-    def test_nothing_is_written_and_the_report_in_text_stays(self) -> None:
-        write({"a.py": SEVERAL.partition("\n")[2]})
+    def test_preview_changes_neither_files_nor_text_report(self) -> None:
+        write({"a.py": FIXABLE.partition("\n")[2]})
         before = Path("a.py").read_bytes()
         plain = run("check", code=1).stdout
         assert run("check", "--report=html=a.html", "--report=sarif=a.sarif", code=1).stdout == plain
         assert Path("a.py").read_bytes() == before
 
-    def test_a_file_with_too_many_fixes(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Each alone makes the whole file anew; the others say why they are not shown."""
-        write({"a.py": SEVERAL.partition("\n")[2]})
+    def test_previews_per_file_are_limited(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Fixes beyond the limit have a reason instead of a preview."""
+        write({"a.py": FIXABLE.partition("\n")[2]})
         every = self.previews()
         monkeypatch.setattr(previewing, "MOST", 1)
         monkeypatch.setattr(previewing, "LEAST", 1)
@@ -325,16 +325,16 @@ class TestPreview:
         assert [few[code] == every[code] for code in every] == [True] + [False] * (len(every) - 1)
         assert {one.refusal for one in few.values() if not one.edits} == {previewing.TOO_MANY}
 
-    def test_a_recipe_that_fails_costs_no_report(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_failing_recipe_does_not_break_the_report(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def broken(*_: object) -> None:
             raise KeyError("oops")
 
-        write({"a.py": SEVERAL.partition("\n")[2]})
+        write({"a.py": FIXABLE.partition("\n")[2]})
         monkeypatch.setattr(fixes, "alone", broken)
         reasons = {preview.refusal for preview in self.previews().values()}
-        assert reasons == {"the fixes of this file failed: KeyError: 'oops'"}
+        assert reasons == {"fixing this file failed: KeyError: 'oops'"}
 
-    def test_it_is_what_fix_writes_where_there_is_one_finding(self) -> None:
+    def test_preview_of_single_finding_matches_fix(self) -> None:
         write({"a.py": "import os\nif not os.path.exists('d'):\n    os.makedirs('d')\n"})
         (preview,) = self.previews().values()
         expected = applied(Path("a.py").read_text(), preview.edits)

@@ -1,4 +1,4 @@
-"""A file that has several names: symbolic links between the files of a project."""
+"""Symbolic links between the files of a project: one file with multiple names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ GUARDED = """\
 
 @pytest.fixture
 def recipes(tmp_path: Path) -> Path:
-    """Two recipes that share a file: it lies above them, and a link to it beside each script."""
+    """Two recipes that share a file in their parent directory, with a symlink next to each script."""
     (tmp_path / "pyproject.toml").write_text("", "utf-8")
     (tmp_path / "prepare.py").write_text(dedent(PREPARE), "utf-8")
     for name in ("one", "two"):
@@ -56,23 +56,23 @@ def check(*named: Path) -> list[tuple[str, int]]:
     ]
 
 
-def test_callers_import_the_link(recipes: Path) -> None:
+def test_rank_checks_in_importers_of_symlinks_protect_the_file(recipes: Path) -> None:
     assert check(recipes) == []
 
 
-def test_one_caller_without_a_guard(recipes: Path) -> None:
+def test_one_caller_without_rank_check_is_reported(recipes: Path) -> None:
     script = recipes / "two" / "train.py"
     script.write_text("from prepare import prepare\n\nprepare('data')\n", "utf-8")
     assert [line for _, line in check(recipes)] == [6]
 
 
-def test_the_file_is_reported_once_under_its_own_name(recipes: Path) -> None:
+def test_file_is_reported_once_under_its_real_name(recipes: Path) -> None:
     (recipes / "one" / "train.py").unlink()
     (recipes / "two" / "train.py").unlink()
     assert check(recipes) == [("prepare.py", 6)]
 
 
-def test_a_link_that_is_named_means_the_file(recipes: Path) -> None:
+def test_named_symlink_is_resolved_to_its_file(recipes: Path) -> None:
     (recipes / "one" / "train.py").unlink()
     (recipes / "two" / "train.py").unlink()
     run, checked = checking.check(
@@ -83,7 +83,7 @@ def test_a_link_that_is_named_means_the_file(recipes: Path) -> None:
     assert [Path(finding.place.path) for finding in checked.outcome.findings] == [recipes / "prepare.py"]
 
 
-def test_a_link_out_of_the_project_is_a_file_like_any_other(tmp_path: Path) -> None:
+def test_symlink_to_file_outside_project_is_checked(tmp_path: Path) -> None:
     root, outside = tmp_path / "root", tmp_path / "outside"
     root.mkdir()
     outside.mkdir()
@@ -93,7 +93,7 @@ def test_a_link_out_of_the_project_is_a_file_like_any_other(tmp_path: Path) -> N
     assert check(root) == [("lib.py", 6)]
 
 
-def test_links_of_links_and_broken_ones(tmp_path: Path) -> None:
+def test_chained_and_broken_symlinks(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("", "utf-8")
     (tmp_path / "b.py").symlink_to("a.py")
     (tmp_path / "c.py").symlink_to("b.py")
@@ -106,7 +106,7 @@ def test_links_of_links_and_broken_ones(tmp_path: Path) -> None:
     }
 
 
-def test_a_root_that_is_itself_a_link(tmp_path: Path) -> None:
+def test_root_may_be_a_symlink(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "a.py").write_text("", "utf-8")
     (tmp_path / "real" / "b.py").symlink_to("a.py")
@@ -116,7 +116,7 @@ def test_a_root_that_is_itself_a_link(tmp_path: Path) -> None:
     assert discover.links_among([discover.known(file, root) for file in files], root) == {"b.py": "a.py"}
 
 
-def test_fixing_writes_the_file_and_leaves_the_links(recipes: Path) -> None:
+def test_fix_writes_the_file_and_keeps_symlinks(recipes: Path) -> None:
     (recipes / "one" / "train.py").unlink()
     (recipes / "two" / "train.py").unlink()
     command = [sys.executable, "-m", "fsrace_lint", "fix", os.fspath(recipes / "one" / "prepare.py")]
@@ -126,7 +126,7 @@ def test_fixing_writes_the_file_and_leaves_the_links(recipes: Path) -> None:
     assert (recipes / "one" / "prepare.py").readlink() == Path("../prepare.py")
 
 
-def test_flake8_reports_it_once_too(recipes: Path) -> None:
+def test_flake8_reports_the_file_once(recipes: Path) -> None:
     (recipes / "one" / "train.py").unlink()
     (recipes / "two" / "train.py").unlink()
     command = [sys.executable, "-m", "flake8", "--isolated", "--select=FSR", "."]

@@ -1,4 +1,4 @@
-"""Projects that stay linked: a check finds what a new run finds, and looks only at what has changed."""
+"""Warm projects: a check finds what a new run finds, and reads only what has changed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ HAZARD: Final = "import os\nif not os.path.exists('a'):\n    os.makedirs('a')\n"
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a project, which is the current one."""
+    """A project directory that is also the current directory."""
     root = tmp_path / "project"
     root.mkdir()
     (root / "pyproject.toml").touch()
@@ -60,34 +60,34 @@ def codes(found: Checked) -> list[str]:
 
 
 def watched(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, key: Callable[[Any], str]) -> list[str]:
-    """Have a function note what it is asked for."""
+    """Record the first argument of every call of a function."""
     seen: list[str] = []
     real = getattr(where, name)
 
-    def watching(asked: Any, *others: Any) -> Any:
-        seen.append(key(asked))
-        return real(asked, *others)
+    def watching(argument: Any, *others: Any) -> Any:
+        seen.append(key(argument))
+        return real(argument, *others)
 
     monkeypatch.setattr(where, name, watching)
     return seen
 
 
-class TestWhatIsLookedAt:
+class TestWhatIsRead:
     @pytest.fixture(autouse=True)
     def settled(self, monkeypatch: pytest.MonkeyPatch) -> None:
         settle(monkeypatch)
 
     @pytest.fixture
     def parsed(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-        """Takes the names of the files that are parsed."""
+        """The names of the files that are parsed."""
         return watched(monkeypatch, extraction, "extract", lambda read: str(read.relative))
 
     @pytest.fixture
     def listed(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-        """Takes the names of all folders that are listed."""
-        return watched(monkeypatch, os, "scandir", lambda folder: Path(folder).name)
+        """The names of all directories that are listed."""
+        return watched(monkeypatch, os, "scandir", lambda directory: Path(directory).name)
 
-    def test_only_a_changed_file_is_read(self, here: Path, parsed: list[str]) -> None:
+    def test_only_changed_file_is_read(self, here: Path, parsed: list[str]) -> None:
         write({"a.py": GUARDED, "helper.py": HELPER, "c.py": HAZARD})
         warm = keeping("a.py")
         assert sorted(parsed) == ["a.py", "c.py", "helper.py"]
@@ -97,7 +97,7 @@ class TestWhatIsLookedAt:
         assert codes(check("a.py", warm=warm)[1]) == ["FSR101"]
         assert parsed == ["helper.py"]
 
-    def test_what_is_linked_stays_where_nothing_has_changed(self, here: Path) -> None:
+    def test_unchanged_project_is_not_linked_again(self, here: Path) -> None:
         write({"a.py": HAZARD, "b.py": HAZARD})
         warm = keeping("a.py")
         linked = check("a.py", warm=warm)[0].link()
@@ -108,10 +108,10 @@ class TestWhatIsLookedAt:
         write({"a.py": HAZARD + "end = 1\n"})
         assert check("a.py", warm=warm)[0].link() is not linked
 
-    def test_only_a_changed_folder_is_listed(self, here: Path, listed: list[str]) -> None:
+    def test_only_changed_directory_is_listed(self, here: Path, listed: list[str]) -> None:
         write({"a.py": HAZARD, "one/b.py": "", "two/three/c.py": ""})
-        for folder in (".", "one", "two", "two/three"):
-            os.utime(folder, (LONG_AGO, LONG_AGO))
+        for directory in (".", "one", "two", "two/three"):
+            os.utime(directory, (LONG_AGO, LONG_AGO))
         warm = keeping("a.py")
         assert {"one", "project", "three", "two"} <= {*listed}
         listed.clear()
@@ -121,7 +121,7 @@ class TestWhatIsLookedAt:
         assert listed == ["three"]
         assert sorted(run.files) == ["a.py", "one/b.py", "two/three/c.py", "two/three/d.py"]
 
-    def test_a_touched_file_is_read_once(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_touched_file_is_read_once(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         write({"a.py": HAZARD, "b.py": "b = 1\n"})
         warm = keeping("a.py")
         read = watched(monkeypatch, source, "read", lambda path: str(path.name))
@@ -131,7 +131,7 @@ class TestWhatIsLookedAt:
         assert check("b.py", warm=warm)[0].link() is linked
         assert read == ["b.py"]
 
-    def test_sources_are_forgotten(self, here: Path) -> None:
+    def test_sources_are_dropped(self, here: Path) -> None:
         write({"a.py": HAZARD})
         warm = keeping("a.py")
         write({"a.py": HAZARD + "b = 1\n"})
@@ -142,14 +142,14 @@ class TestWhatIsLookedAt:
             _ = run.files["a.py"].source
 
 
-class TestWhatMayChangeUnseen:
-    """Two states of a file or a folder, the times of which are the same: so coarse are clocks."""
+class TestEqualTimestamps:
+    """Two states of a file or directory with equal timestamps, as coarse clocks produce."""
 
     @pytest.fixture(autouse=True)
     def coarse(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Status, "of", lambda status: Status(status.st_size, status.st_mtime_ns, 0, 0))
 
-    def test_a_file(self, here: Path) -> None:
+    def test_changed_file_is_noticed(self, here: Path) -> None:
         Path("a.py").write_text(HAZARD)
         now = os.stat("a.py").st_mtime_ns  # noqa: PTH116  # in nanoseconds
         warm = keeping("a.py")
@@ -157,7 +157,7 @@ class TestWhatMayChangeUnseen:
         os.utime("a.py", ns=(now, now))
         assert codes(check("a.py", warm=warm)[1]) == []
 
-    def test_a_folder(self, here: Path) -> None:
+    def test_changed_directory_is_noticed(self, here: Path) -> None:
         write({"a.py": HAZARD})
         now = here.stat().st_mtime_ns
         warm = keeping("a.py")
@@ -166,15 +166,15 @@ class TestWhatMayChangeUnseen:
         assert sorted(check("a.py", warm=warm)[0].files) == ["a.py", "b.py"]
 
 
-class TestWhatIsNotKept:
+class TestNotWarm:
     def test_another_project(self, here: Path) -> None:
         write({"a.py": HAZARD, "inner/pyproject.toml": "", "inner/b.py": HAZARD})
         warm = keeping("a.py")
         os.chdir("inner")
-        with pytest.raises(NotWarmError, match="inner is not kept"):
+        with pytest.raises(NotWarmError, match="inner is not loaded"):
             check("b.py", warm=warm)
 
-    def test_the_same_with_other_settings(self, here: Path) -> None:
+    def test_changed_settings(self, here: Path) -> None:
         write({"a.py": HAZARD})
         warm = keeping("a.py")
         Path("pyproject.toml").write_text('[tool.fsrace-lint]\nprofile = "strict"\n')
@@ -184,8 +184,8 @@ class TestWhatIsNotKept:
         check("a.py", warm=warm)
         assert warm.projects == [(str(here), False), (str(here), False)]
 
-    def test_from_another_folder(self, here: Path) -> None:
-        """Its paths are spelled otherwise."""
+    def test_another_current_directory(self, here: Path) -> None:
+        """Relative paths differ there."""
         write({"a.py": HAZARD, "inner/b.py": HAZARD})
         warm = keeping("a.py")
         os.chdir("inner")
@@ -193,15 +193,15 @@ class TestWhatIsNotKept:
         with pytest.raises(NotWarmError):
             checking.check([Path("b.py")], lambda _: chosen, warm=warm)
 
-    def test_many_files(self, here: Path) -> None:
+    def test_too_many_files(self, here: Path) -> None:
         names = [f"m{number}.py" for number in range(FEW + 1)]
         write(dict.fromkeys(names, HAZARD))
         warm = keeping(names[0])
         assert len(codes(check(*names[:FEW], warm=warm)[1])) == FEW
-        with pytest.raises(NotWarmError, match=f"{FEW + 1} files are too many"):
+        with pytest.raises(NotWarmError, match=f"too many files: {FEW + 1}$"):
             check(*names, warm=warm)
 
-    def test_the_one_that_was_asked_for_least_of_late(self, here: Path) -> None:
+    def test_least_recently_used_project_is_dropped(self, here: Path) -> None:
         warm = WarmProjects()
         warm.loads = True
         for name in (*"abcd", "a", "e"):
@@ -213,7 +213,7 @@ class TestWhatIsNotKept:
         assert [Path(root).name for root, _ in warm.projects] == ["c", "d", "a", "e"]
 
 
-def test_no_more_are_kept_where_too_much_is_asked_of_each(here: Path) -> None:
+def test_number_of_projects_is_limited_when_checks_are_refused(here: Path) -> None:
     warm = WarmProjects()
     warm.loads = True
     names = [f"m{number}.py" for number in range(FEW + 1)]
@@ -248,14 +248,14 @@ STATES: Final[dict[str, tuple[str | Path | None, ...]]] = {
     ".gitignore": ("", "pkg/\n", "b.py\n", "helper.py\n", "/a.py\n", None),
     "pkg/.gitignore": ("*\n", "!b.py\n", None),
 }
-"""What the files of a small project may hold; a path is a link, and None is nothing."""
+"""Contents of the files of a small project; a path is a symlink, and None is a missing file."""
 STEPS: Final = st.lists(
     st.sampled_from([(name, state) for name, states in STATES.items() for state in states]), max_size=8
 )
 
 
 def change(name: str, state: str | Path | None, time: int) -> None:
-    """Bring a file to another state, at a time that shows in what has changed: the file, or its folder."""
+    """Change the state of a file, and set the time of what has changed: the file or its directory."""
     path = Path(name)
     path.parent.mkdir(exist_ok=True, parents=True)
     if path.is_symlink() or not path.is_file() or not isinstance(state, str):
@@ -264,14 +264,14 @@ def change(name: str, state: str | Path | None, time: int) -> None:
             path.symlink_to(os.path.relpath(state, path.parent))
         elif state is not None:
             path.touch()
-        for folder in (path.parent, *path.parent.parents):
-            os.utime(folder, (time, time))
+        for directory in (path.parent, *path.parent.parents):
+            os.utime(directory, (time, time))
     if isinstance(state, str):
         path.write_text(state, "utf-8")
         os.utime(path, (time, time))
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+@pytest.mark.skipif(sys.platform == "win32", reason="symlinks need a privilege on Windows")
 @pytest.mark.parametrize("settles", [True, False])
 @given(steps=STEPS)
 @example(
@@ -284,7 +284,7 @@ def change(name: str, state: str | Path | None, time: int) -> None:
 )
 @example(steps=[(".gitignore", ""), ("pkg/b.py", HELPER), (".gitignore", "b.py\n")])
 @hypothesis_settings(max_examples=bound(8, 60), deadline=None, suppress_health_check=list(HealthCheck))
-def test_what_is_found_is_what_a_new_run_finds(
+def test_warm_check_matches_new_run(
     here: Path, monkeypatch: pytest.MonkeyPatch, *, settles: bool, steps: list[tuple[str, str | Path | None]]
 ) -> None:
     for each in here.iterdir():
@@ -301,11 +301,11 @@ def test_what_is_found_is_what_a_new_run_finds(
         for number, (name, state) in enumerate(steps, 1):
             change(name, state, LONG_AGO + number)
             for path in ("a.py", "c.py"):
-                assert both(path, warm) == both(path, None), (name, state)
+                assert report_of(path, warm) == report_of(path, None), (name, state)
 
 
-def both(path: str, warm: WarmProjects | None) -> Any:
-    """Give all that a run tells of a file."""
+def report_of(path: str, warm: WarmProjects | None) -> Any:
+    """Return everything that a run reports about a file."""
     if not Path(path).exists():
         path = "c.py"
     run, found = check(path, warm=warm)
@@ -313,7 +313,7 @@ def both(path: str, warm: WarmProjects | None) -> Any:
 
 
 class _Head:
-    """A head with the same names in every field."""
+    """A module head with the same names in every field."""
 
     def __init__(self, *names: str) -> None:
         self.referenced_names = self.aliased = self.results = self.bases = names
@@ -321,20 +321,20 @@ class _Head:
 
 
 def heads(names: list[str], before: NameIndex | None = None) -> NameIndex:
-    """Make heads that each have one name; the same name gives the same object."""
+    """Index module heads that have one name each; equal names share one object."""
     return NameIndex(((f"{place}.py", _HEADS[name]) for place, name in enumerate(names)), before)
 
 
 def at(names: dict[str, str], before: NameIndex) -> NameIndex:
-    """Make the same of files by their paths."""
+    """Index module heads of files that are given by path."""
     return NameIndex(((path, _HEADS[name]) for path, name in names.items()), before)
 
 
 _HEADS: Final[dict[str, Any]] = {name: _Head(name) for name in "abc"}
 
 
-class TestHeads:
-    def test_the_order_is_used_again(self) -> None:
+class TestNameIndex:
+    def test_index_is_updated_after_changes(self) -> None:
         first = heads([*"abca"])
         assert not first.is_ordered("referenced_names")
         first.put_in_order()
@@ -347,7 +347,7 @@ class TestHeads:
             assert [list(third.having(field, name)) for name in "abcd"] == [[], [1, 3], [0, 2], []]
         assert third.denoting >= {"", "b", "c"}
 
-    def test_it_is_where_files_come_and_go(self) -> None:
+    def test_index_is_updated_when_files_are_added_or_removed(self) -> None:
         first = heads([*"abca"])
         first.put_in_order()
         second = at({"0.py": "b", "1.py": "b", "11.py": "c", "3.py": "a"}, first)
@@ -359,7 +359,7 @@ class TestHeads:
         assert second.denoting >= {"", "a", "b", "c"}
 
     @pytest.mark.parametrize("other", ["b", ""])
-    def test_many_changes_are_put_in_order_anew(self, other: str) -> None:
+    def test_index_is_rebuilt_after_many_changes(self, other: str) -> None:
         first = heads(["a"] * 100)
         first.put_in_order()
         for many in (40, 41):
@@ -367,7 +367,7 @@ class TestHeads:
             names |= {f"{place}.py": "a" for place in range(many, 100)}
             assert at(names, first).is_ordered("referenced_names") is (many == 40)
 
-    def test_so_are_many_that_are_new(self) -> None:
+    def test_index_is_rebuilt_after_many_additions(self) -> None:
         first = heads(["a"])
         first.put_in_order()
         for many in (40, 41):
@@ -375,7 +375,7 @@ class TestHeads:
             assert at(names, first).is_ordered("referenced_names") is (many == 40)
 
     @pytest.mark.parametrize("seed", range(5))
-    def test_any_changes(self, seed: int) -> None:
+    def test_index_is_correct_after_random_changes(self, seed: int) -> None:
         chance = random.Random(seed)
         found = heads([chance.choice("abc") for _ in range(30)])
         for _ in range(10):

@@ -1,4 +1,4 @@
-"""Name index entries of files: they lack nothing, and files that nobody asks for are not read.
+"""The name index is complete, and lets a run skip the facts of irrelevant files.
 
 Shows: `program/grouping.py`, `program/name_index.py`, `program/name_lookup.py`
 """
@@ -88,21 +88,21 @@ PROJECTS: Final = {
 
 @pytest.fixture(params=PROJECTS)
 def linked(request: pytest.FixtureRequest) -> list[Module]:
-    """The modules of a project, each with a head, as if that came from a cache."""
+    """The modules of a project, each with an index entry as if it came from a cache."""
     found = modules(PROJECTS[request.param])
-    ModuleTable(found, {})  # gives each its place
+    ModuleTable(found, {})  # assigns each module its position
     for module in found:
         module.head = PackedIndexEntry(RAWS(msgspec.msgpack.encode(head_of(module.facts))))
     return found
 
 
-class TestTheyLackNothing:
+class TestCompleteness:
     def names(self, linked: list[Module]) -> set[str]:
         mentioned = {name for module in linked for f in module.functions for name in f.facts.referenced_names}
         given = {alias.name for module in linked for f in module.functions for alias in f.facts.aliases}
         return mentioned | given
 
-    def test_of_who_mentions_a_name(self, linked: list[Module]) -> None:
+    def test_readers_and_callers_equal_a_full_lookup(self, linked: list[Module]) -> None:
         few, all_ = (
             IndexedLookup(linked, NameIndex((each.relative, each.head) for each in linked)),
             NameLookup(linked),
@@ -114,7 +114,7 @@ class TestTheyLackNothing:
         assert any(all_.callers(name) for name in names)
         assert all(few.readers(name) is few.readers(name) for name in names)
 
-    def test_of_further_names(self, linked: list[Module]) -> None:
+    def test_aliases_equal_a_full_lookup(self, linked: list[Module]) -> None:
         few, all_ = (
             IndexedLookup(linked, NameIndex((each.relative, each.head) for each in linked)),
             NameLookup(linked),
@@ -128,13 +128,15 @@ class TestTheyLackNothing:
             seen += len(expected)
         assert seen > 2
 
-    def test_of_what_denotes_functions(self, linked: list[Module]) -> None:
+    def test_names_that_denote_functions_are_included(self, linked: list[Module]) -> None:
         table = ModuleTable(linked, {})
         known, counted = Relevance(table).denoting, Relevance(table, targeted=True).denoting
         assert {name for name in known if not name.startswith(LAMBDA)} <= counted
         assert "print" not in counted
 
-    def test_of_importers_and_heirs(self, linked: list[Module], monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_importers_and_subclasses_equal_a_full_lookup(
+        self, linked: list[Module], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def related() -> tuple[list[tuple[Module, ...]], list[tuple[LinkedClass, ...]]]:
             resolver = Project(linked, catalog.load()).flows.resolver
             classes = [class_ for module in linked for class_ in module.classes]
@@ -150,7 +152,7 @@ class TestTheyLackNothing:
 
 
 def write(files: Mapping[str, str]) -> None:
-    """Write files that were last changed long ago."""
+    """Write files with an old modification time."""
     for name, text in {"pyproject.toml": "", **files}.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text, encoding="utf-8")
@@ -165,7 +167,7 @@ def checked(*paths: str, cached: CacheUse = CacheUse.FACTS) -> tuple[Run, Checke
 
 
 def facts_read(run: Run) -> int:
-    """How many facts were read from the cache."""
+    """The number of facts read from the cache."""
     assert run.memory is not None
     return run.memory.packed.hits
 
@@ -182,8 +184,8 @@ def packed() -> PackedFacts:
 
 
 @pytest.fixture
-def many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """A project in which one file is few, with a full cache."""
+def many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """A project with many files and a filled cache."""
     monkeypatch.chdir(tmp_path)
     bystanders = {
         f"other_{n}.py": f"import json\ndef f{n}(x):\n    return json.dumps(x)\n" for n in range(80)
@@ -194,13 +196,13 @@ def many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return files
 
 
-class TestOneFileOfMany:
-    def test_the_facts_of_the_others_stay_unread(self, many: dict[str, str]) -> None:
+class TestOneChangedFile:
+    def test_facts_of_unrelated_files_are_not_read(self, many_files: dict[str, str]) -> None:
         write({"main.py": GUARDED + "# changed\n"})
         run, found = checked("main.py")
         assert found.outcome.findings == ()
         assert 1 <= facts_read(run) <= 3
-        assert len(run.files) == len(many)
+        assert len(run.files) == len(many_files)
 
     @pytest.mark.parametrize(
         "code",
@@ -214,8 +216,8 @@ class TestOneFileOfMany:
             ),
         ],
     )
-    def test_where_there_is_nothing_to_ask_no_file_is_read(self, many: dict[str, str], code: str) -> None:
-        """Who sleeps, takes files away or calls a function is sought only where something hangs on it."""
+    def test_irrelevant_code_reads_no_other_facts(self, many_files: dict[str, str], code: str) -> None:
+        """Sleeps, deletions, and callers are searched for only if a finding depends on them."""
         away = {f"away_{n}.py": f"import os\ndef g{n}(p):\n    os.remove(p)\n" for n in range(5)}
         asleep = {f"sleeps_{n}.py": f"import time\ndef s{n}():\n    time.sleep(1)\n" for n in range(5)}
         write({**away, **asleep})
@@ -225,8 +227,8 @@ class TestOneFileOfMany:
         assert found.outcome.findings == ()
         assert facts_read(run) == 0
 
-    def test_a_file_that_another_function_takes_away(self, many: dict[str, str]) -> None:
-        """Its name is written out in both; what a parameter is by itself no other file knows."""
+    def test_deletion_in_another_file_is_found(self, many_files: dict[str, str]) -> None:
+        """Both files spell the file name; a bare parameter would match no other file."""
         strict = {"pyproject.toml": '[tool.fsrace-lint]\nprofile = "strict"\n'}
         read = "import os\ndef f(a):\n    p = %s\n    if os.path.exists(p):\n        return open(p).read()\n"
         write({**strict, "away.py": "import os\ndef g(b):\n    os.remove(os.path.join(b, 'state.json'))\n"})
@@ -240,17 +242,17 @@ class TestOneFileOfMany:
         assert found.outcome.findings == ()
         assert facts_read(run) == 0
 
-    def test_a_change_elsewhere_is_seen(self, many: dict[str, str]) -> None:
+    def test_change_in_another_file_is_seen(self, many_files: dict[str, str]) -> None:
         write({"helper.py": HELPER.replace("== 0", "!= 3")})
         assert [finding.code for finding in checked("main.py")[1].outcome.findings] == ["FSR101"]
 
-    def test_a_new_file_and_a_name_that_moved_there(self, many: dict[str, str]) -> None:
+    def test_name_moved_to_a_new_file_is_found(self, many_files: dict[str, str]) -> None:
         write({"helper.py": "from moved import lead\n", "moved.py": HELPER.replace("== 0", "!= 3")})
         assert [finding.code for finding in checked("main.py")[1].outcome.findings] == ["FSR101"]
         write({"moved.py": HELPER})
         assert checked("main.py")[1].outcome.findings == ()
 
-    def test_a_caller_elsewhere_that_appears(self, many: dict[str, str]) -> None:
+    def test_new_caller_in_another_file_is_found(self, many_files: dict[str, str]) -> None:
         write({"main.py": MAKING})
         one = "import torch.distributed as dist\nfrom main import make\n"
         write({"caller.py": f"{one}if dist.get_rank() == 0:\n    make('a')\n"})
@@ -260,12 +262,12 @@ class TestOneFileOfMany:
         assert [finding.code for finding in found.outcome.findings] == ["FSR101"]
         assert facts_read(run) < 5
 
-    def test_heads_are_kept_with_facts_that_nobody_read(self, many: dict[str, str]) -> None:
+    def test_index_entries_of_unread_facts_are_kept(self, many_files: dict[str, str]) -> None:
         for number in range(3):
             write({"main.py": f"{GUARDED}# {number}\n"})
             checked("main.py")
         store = packed()
-        for name, text in many.items():
+        for name, text in many_files.items():
             if name not in {"main.py", "broken.py"}:
                 digest = digest_of(text.encode())
                 facts = store.load(name, digest)
@@ -274,15 +276,14 @@ class TestOneFileOfMany:
         assert store.head("broken.py", digest_of(b"def")) is None
         assert store.head("helper.py", digest_of(b"")) is None
 
-    def test_heads_of_files_of_another_run_are_kept(self, many: dict[str, str]) -> None:
-        digest = digest_of(many["helper.py"].encode())
+    def test_index_entries_of_another_run_are_kept(self, many_files: dict[str, str]) -> None:
+        digest = digest_of(many_files["helper.py"].encode())
         known = whole(packed().head("helper.py", digest))
         packed().save([Row("main.py", None, digest_of(b"new"))], lambda _: True)
         assert known is not None
         assert whole(packed().head("helper.py", digest)) == known
 
-    def test_damaged_heads(self, many: dict[str, str]) -> None:
-        """They are then gathered from the facts."""
+    def test_damaged_index_is_rebuilt_from_facts(self, many_files: dict[str, str]) -> None:
         (file,) = Path(".fsrace_cache").glob("facts-*")
         good, at = file.read_bytes(), packed().index
         for place in (at.offset, at.offset + at.length // 2, at.offset + at.length - 1):
@@ -291,10 +292,10 @@ class TestOneFileOfMany:
             write({"helper.py": HELPER})
             run, found = checked("main.py")
             assert found.outcome.findings == ()
-            assert facts_read(run) == len(many) - 1
+            assert facts_read(run) == len(many_files) - 1
 
-    def test_facts_that_are_not_what_the_index_says(self, many: dict[str, str]) -> None:
-        """Everything is read again, without the cache."""
+    def test_facts_that_contradict_the_index(self, many_files: dict[str, str]) -> None:
+        """The run starts over without the cache."""
         broken, facts = "def lead(:", extract(of_text(HELPER, Path("/p/helper.py"), Path("/p")))
         store = packed()
         store.save([Row("helper.py", None, digest_of(broken.encode()), facts)], lambda _: True)
@@ -309,7 +310,7 @@ class TestOneFileOfMany:
         assert [finding.code for finding in found.outcome.findings] == ["FSR101"]
 
 
-def test_gathered_and_kept_are_the_same() -> None:
+def test_computed_and_stored_entries_are_equal() -> None:
     facts = extract(of_text(ALIKE["main.py"], Path("/p/main.py"), Path("/p")))
     assert isinstance(facts, FileFacts)
     head, names = head_of(facts), ComputedIndexEntry(facts)
@@ -321,7 +322,7 @@ def test_gathered_and_kept_are_the_same() -> None:
     assert all(getattr(head, field) == getattr(names, field) for field in NameIndexEntry.__struct_fields__)
 
 
-def test_fields_are_unpacked_one_by_one() -> None:
+def test_fields_are_unpacked_lazily() -> None:
     facts = extract(of_text(OWN["fsrace_lint/explore/explorer.py"], Path("/p/main.py"), Path("/p")))
     assert isinstance(facts, FileFacts)
     head = PackedIndexEntry(RAWS(msgspec.msgpack.encode(head_of(facts))))
@@ -333,7 +334,7 @@ def test_fields_are_unpacked_one_by_one() -> None:
     assert head.whole() == head_of(facts)
 
 
-def test_what_is_no_head() -> None:
+def test_invalid_index_entry_is_an_error() -> None:
     with pytest.raises(ValueError, match="no head of a file"):
         PackedIndexEntry([])
     head = PackedIndexEntry(RAWS(msgspec.msgpack.encode(NameIndexEntry())))
@@ -341,13 +342,13 @@ def test_what_is_no_head() -> None:
         _ = head.nothing
 
 
-def test_a_method_may_have_no_parameters() -> None:
+def test_method_without_parameters() -> None:
     facts = extract(of_text(METHODS, Path("/p/main.py"), Path("/p")))
     assert isinstance(facts, FileFacts)
     assert head_of(facts).denoting == ("<module>", "Store", "clear", "load", "put", "self")
 
 
-class TestWhatIsSettled:
+class TestSettledNames:
     @pytest.mark.parametrize(
         ("code", "settled"),
         [
@@ -366,13 +367,11 @@ class TestWhatIsSettled:
             ("def outer():\n    def main(): pass\n    main()\n", {"outer"}),
         ],
     )
-    def test_a_function_that_is_bound_once_and_called_as_it_stands(
-        self, code: str, settled: set[str]
-    ) -> None:
+    def test_function_bound_once_and_only_called_is_settled(self, code: str, settled: set[str]) -> None:
         (module,) = modules({"main.py": code})
         assert set(head_of(module.facts).settled) == settled
 
-    def test_files_that_mean_their_own_function_are_not_read(self) -> None:
+    def test_files_that_call_their_own_function_are_not_read(self) -> None:
         script = "def main():\n    pass\n\nif __name__ == '__main__':\n    main()\n"
         caller = "import a\n\ndef start():\n    a.main()\n"
         linked = modules({"a.py": script, "b.py": script, "c.py": script, "d.py": caller})

@@ -1,4 +1,4 @@
-"""Linking on demand: what is found equals what is found when everything is looked at."""
+"""On-demand linking finds the same as an exhaustive run."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from fsrace_lint.program.modules import LinkedFunction
 
 
-def differing(files: dict[str, str]) -> list[str]:
-    """Name the ways to ask that do not come to what is found without filters."""
-    asked = project(files, exhaustive=True)
-    paths = [module.relative for module in asked.flows.table.modules]
-    reference, ways = told(asked, paths), ways_in(asked)
+def differing_runs(files: dict[str, str]) -> list[str]:
+    """The kinds of run whose result differs from an exhaustive run."""
+    unfiltered = project(files, exhaustive=True)
+    paths = [module.relative for module in unfiltered.flows.table.modules]
+    reference, ways = told(unfiltered, paths), ways_in(unfiltered)
     found = {
         "all files": all_told(files),
         "all files, few expected": all_told(files, targeted=True),
@@ -55,7 +55,7 @@ KNOWN: Final = (
 
 @st.composite
 def callables(draw: st.DrawFn, known: tuple[str, ...]) -> str:
-    """An expression for something that can be called."""
+    """An expression for a callable."""
     name = st.sampled_from(known)
     form = draw(
         st.sampled_from(
@@ -121,7 +121,7 @@ PLACES: Final = (
 
 @st.composite
 def statements(draw: st.DrawFn, known: tuple[str, ...], count: int) -> str:
-    """Some definitions and some calls, here and there under a test of the rank."""
+    """Definitions and calls, some of them under a rank check."""
     text = ""
     for number in range(count):
         binds = draw(st.booleans())
@@ -140,7 +140,7 @@ def statements(draw: st.DrawFn, known: tuple[str, ...], count: int) -> str:
 
 @st.composite
 def projects(draw: st.DrawFn) -> dict[str, str]:
-    """A library and two files that use it, the second one also by way of the first."""
+    """A library and two files that use it, the second one also through the first."""
     library = draw(st.sampled_from(("from lib import *\n", f"from lib import {', '.join(OWN)}\n")))
     first = library + draw(
         st.sampled_from(("", "from lib import make as one\n", "import lib\ntwo = lib.make\n"))
@@ -161,16 +161,16 @@ def projects(draw: st.DrawFn) -> dict[str, str]:
 
 @settings(max_examples=bound(12, 100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(projects())
-def test_what_is_found_is_what_is_found_without_filters(files: dict[str, str]) -> None:
-    assert differing(files) == []
+def test_filters_do_not_change_the_findings(files: dict[str, str]) -> None:
+    assert differing_runs(files) == []
 
 
-def using(code: str) -> dict[str, str]:
-    """Give a project of the library and a file that uses it."""
+def library_and_user(code: str) -> dict[str, str]:
+    """A project with the library and one file that uses it."""
     return {"lib.py": LIBRARY, "use.py": f"{IMPORTS}import lib\nfrom lib import {', '.join(OWN)}\n{code}\n"}
 
 
-def test_what_a_circle_of_callers_brings_along_does_not_depend_on_who_is_asked_first() -> None:
+def test_entry_state_of_a_call_cycle_does_not_depend_on_query_order() -> None:
     made = "    if not os.path.exists(out):\n        os.makedirs(out)\n"
     called = f"{IMPORTS}\ndef work(out):\n{made}"
     cycles = (
@@ -179,18 +179,18 @@ def test_what_a_circle_of_callers_brings_along_does_not_depend_on_who_is_asked_f
         "\ndef there(out):\n    here(out + '/next')\n"
     )
     files = {"called.py": called, "circle.py": cycles}
-    assert differing(files) == []
+    assert differing_runs(files) == []
     assert ("FSR101", "here") in codes(files, "circle.py")
     assert codes(files, "called.py") == set()
 
 
 @pytest.mark.parametrize("case", WAYS)
-def test_a_function_is_found_under_its_other_names(case: str) -> None:
+def test_callers_through_aliases_are_found(case: str) -> None:
     function, code = WAYS[case]
-    files = using(code)
+    files = library_and_user(code)
     ways = ways_in(project(files))[f"lib.{function}"]
     assert [way for way in ways if way.startswith("use.")], ways
-    assert differing(files) == []
+    assert differing_runs(files) == []
 
 
 CHAINS: Final = {
@@ -215,12 +215,12 @@ CHAINS: Final = {
 
 
 @pytest.mark.parametrize("kind", CHAINS)
-def test_a_chain_of_names_is_searched_as_far_as_it_is_followed(kind: str) -> None:
+def test_alias_chains_are_searched_as_deep_as_they_are_resolved(kind: str) -> None:
     first, link, use = CHAINS[kind]
     found = []
     for length in range(1, 11):
         links = "".join(link.format(number, number - 1) for number in range(1, length + 1))
-        files = using(f"{first}{links}{use.format(length)}")
+        files = library_and_user(f"{first}{links}{use.format(length)}")
         expected = ways_in(project(files, exhaustive=True))["lib.make"]
         assert ways_in(project(files))["lib.make"] == expected
         found.append(any(way.startswith("use.") for way in expected))
@@ -229,25 +229,25 @@ def test_a_chain_of_names_is_searched_as_far_as_it_is_followed(kind: str) -> Non
 
 
 @pytest.mark.parametrize("case", MEANT)
-def test_a_finding_rests_on_what_a_name_means(case: str) -> None:
+def test_aliased_calls_are_reported(case: str) -> None:
     expected, code = MEANT[case]
-    files = using(code)
+    files = library_and_user(code)
     assert expected in {code for code, _ in codes(files, "use.py")}
-    assert differing(files) == []
+    assert differing_runs(files) == []
 
 
 @pytest.mark.parametrize("case", SILENT)
-def test_one_process_is_seen_by_what_a_name_means(case: str) -> None:
-    files = using(SILENT[case])
+def test_aliased_rank_checks_are_recognized(case: str) -> None:
+    files = library_and_user(SILENT[case])
     assert ("FSR101", "make") not in codes(files, "lib.py")
-    assert differing(files) == []
+    assert differing_runs(files) == []
 
 
-def test_the_library_is_reported_where_every_process_calls_it() -> None:
-    assert ("FSR101", "make") in codes(using("make('x')"), "lib.py")
+def test_library_is_reported_if_every_rank_calls_it() -> None:
+    assert ("FSR101", "make") in codes(library_and_user("make('x')"), "lib.py")
 
 
-def test_the_command_line_finds_the_same_with_one_job_and_with_two(tmp_path: Path) -> None:
+def test_one_and_two_jobs_find_the_same(tmp_path: Path) -> None:
     files = {f"use_{number}.py": f"{IMPORTS}{CALLS}" for number in range(3)} | {"lib.py": LIBRARY}
     for path, text in {**files, "pyproject.toml": '[tool.fsrace-lint]\nprofile = "strict"\n'}.items():
         (tmp_path / path).write_text(text, "utf-8")
@@ -326,7 +326,7 @@ class Stranger:
         ("names", {"by_result"}),
     ],
 )
-def test_mentions_are_a_few_of_all(name: str, expected: set[str]) -> None:
+def test_candidate_callers_are_a_small_superset(name: str, expected: set[str]) -> None:
     flows = project({"main.py": FUNCTIONS}).flows
     by_name = {function.facts.qualname: function for function in flows.table.modules[0].functions}
     found = flows.relevance.candidate_callers(by_name[name])
@@ -364,7 +364,7 @@ def reads_neither(item):
 """
 
 
-def test_methods_of_one_name_share_who_mentions_them_and_not_who_calls_them() -> None:
+def test_methods_of_one_name_share_candidates_but_not_callers() -> None:
     linked = project({"main.py": METHODS})
     by_name = {function.facts.qualname: function for function in linked.flows.table.modules[0].functions}
     one, other, heir = (by_name[f"{name}.save"] for name in ("One", "Other", "Heir"))
@@ -376,7 +376,7 @@ def test_methods_of_one_name_share_who_mentions_them_and_not_who_calls_them() ->
     assert callers == {one: ["first"], other: ["second"], heir: ["first"]}
 
 
-def test_no_name_is_sought_once_all_functions_were_looked_at() -> None:
+def test_no_search_after_all_functions_were_followed() -> None:
     linked = project({"main.py": METHODS})
     by_name = {function.facts.qualname: function for function in linked.flows.table.modules[0].functions}
     one, other, heir = (by_name[f"{name}.save"] for name in ("One", "Other", "Heir"))
@@ -393,7 +393,7 @@ def test_no_name_is_sought_once_all_functions_were_looked_at() -> None:
     assert linked.flows.relevance.effort == sought
 
 
-def test_a_caller_that_was_given_up_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_caller_is_followed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     linked = project({"main.py": METHODS})
     by_name = {function.facts.qualname: function for function in linked.flows.table.modules[0].functions}
     events = linked.flows.call_sites

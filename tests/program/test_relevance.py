@@ -1,4 +1,4 @@
-"""Who may call a function is sought among few: whoever only names what returns it is none of them."""
+"""Candidate callers of a function: few, but complete."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ def reads(kept):
 
 
 def linked(files: dict[str, str]) -> tuple[Relevance, dict[str, LinkedFunction]]:
-    """Link a project; tell where to look closer in it, and give its functions by name."""
+    """Link a project; return its relevance filter and its functions by name."""
     flows = project(files).flows
     functions = (function for module in flows.table.modules for function in module.functions)
     return flows.relevance, {function.facts.qualname: function for function in functions}
 
 
-def test_to_name_what_returns_a_function_is_not_to_call_it() -> None:
+def test_naming_a_factory_does_not_call_its_result() -> None:
     relevance, by_name = linked({"main.py": SOURCE})
     found = {function.facts.qualname for function in relevance.candidate_callers(by_name["meant"])}
     assert found == {"by_result", "reads"}
 
 
-def test_to_read_a_property_is_to_call_it() -> None:
+def test_reading_a_property_calls_it() -> None:
     _, by_name = linked({"main.py": SOURCE})
     returned = {
         name: [alias.returned for alias in aliases_in(by_name[name])] for name in ("chosen", "Kept.current")
@@ -59,7 +59,7 @@ def test_to_read_a_property_is_to_call_it() -> None:
     assert returned == {"chosen": [True], "Kept.current": [True, False]}
 
 
-def test_a_name_that_is_given_twice_is_gone_through_once() -> None:
+def test_repeated_alias_is_followed_once() -> None:
     importing = "from main import meant as known\n\ndef calls():\n    known()\n"
     naming = "def meant():\n    pass\n\nknown = meant\n"
     relevance, by_name = linked({"main.py": naming, "other.py": importing})
@@ -110,38 +110,38 @@ def call(kept):
         ("class Third:\n    def keep(self):\n        self.known = self.apply\n", False),
     ],
 )
-def test_a_method_is_sought_by_what_its_classes_name_alone(code: str, expected: bool) -> None:
+def test_method_candidates_match_the_names_of_its_classes(code: str, expected: bool) -> None:
     relevance, by_name = linked({"main.py": CLASSES + code})
     assert (by_name["call"] in relevance.candidate_callers(by_name["Sought.apply"])) is expected
 
 
-def test_the_body_of_a_class_gives_its_methods_further_names() -> None:
+def test_class_body_can_alias_methods() -> None:
     body = "    def apply(self):\n        pass\n    again = apply\n"
     code = f"class Sought:\n{body}\ndef call(kept):\n    kept.again()\n"
     relevance, by_name = linked({"main.py": code})
     assert by_name["call"] in relevance.candidate_callers(by_name["Sought.apply"])
 
 
-def few(files: dict[str, str], sought: str, *, handed: bool = False) -> list[str]:
-    """Name those that may call a function, near ones first, where few files are asked about."""
-    asked = project(files, targeted=True).flows
-    functions = (function for module in asked.table.modules for function in module.functions)
+def targeted_candidates(files: dict[str, str], sought: str, *, handed: bool = False) -> list[str]:
+    """Candidate callers in a targeted run, nearest first."""
+    flows = project(files, targeted=True).flows
+    functions = (function for module in flows.table.modules for function in module.functions)
     function = next(function for function in functions if function.qualified == sought)
-    return [found.qualified for found, _ in asked.relevance.search(function, handed=handed)]
+    return [found.qualified for found, _ in flows.relevance.search(function, handed=handed)]
 
 
 SCRIPT = "def main():\n    pass\n\nif __name__ == '__main__':\n    main()\n"
 
 
-def test_a_script_that_calls_its_own_function_is_not_looked_at_for_that_of_another() -> None:
+def test_script_calling_its_own_function_is_no_candidate_for_another() -> None:
     files = {"one.py": SCRIPT, "two.py": SCRIPT, "third.py": "import one\none.main()\n"}
     files["fourth.py"] = "from two import main\nmain()\n"
-    assert {*few(files, "one.main")} == {"one.<module>", "third.<module>", "fourth.<module>"}
-    assert {*few(files, "two.main")} == {"two.<module>", "third.<module>", "fourth.<module>"}
+    assert {*targeted_candidates(files, "one.main")} == {"one.<module>", "third.<module>", "fourth.<module>"}
+    assert {*targeted_candidates(files, "two.main")} == {"two.<module>", "third.<module>", "fourth.<module>"}
 
 
 @pytest.mark.parametrize(
-    ("code", "is_looked_at"),
+    ("code", "is_candidate"),
     [
         ("class Caller(Sought):\n    def go(self):\n        self.apply()\n", True),
         ("class Caller(Heir):\n    def go(self):\n        super().apply()\n", True),
@@ -158,26 +158,26 @@ def test_a_script_that_calls_its_own_function_is_not_looked_at_for_that_of_anoth
         ("def go(first):\n    first.apply()\n", True),
     ],
 )
-def test_a_method_of_an_object_is_sought_in_related_classes(code: str, is_looked_at: bool) -> None:
+def test_method_candidates_are_limited_to_related_classes(code: str, is_candidate: bool) -> None:
     files = {"main.py": CLASSES, "other.py": f"from main import Heir, Other, Sought\n{code}"}
-    found = [name for name in few(files, "main.Sought.apply") if name.startswith("other.")]
-    assert bool(found) is is_looked_at
+    found = [name for name in targeted_candidates(files, "main.Sought.apply") if name.startswith("other.")]
+    assert bool(found) is is_candidate
 
 
-def test_a_class_that_derives_from_one_of_its_name_is_called_by_that_name() -> None:
+def test_subclass_with_the_name_of_its_base() -> None:
     base = "class Sought:\n    def __init__(self):\n        pass\n"
     files = {
         "base.py": base,
         "heir.py": "import base\nclass Sought(base.Sought):\n    pass\ndef makes():\n    Sought()\n",
         "other.py": "class Sought:\n    pass\ndef makes():\n    Sought()\n",
     }
-    assert few(files, "base.Sought.__init__") == ["heir.makes"]
+    assert targeted_candidates(files, "base.Sought.__init__") == ["heir.makes"]
 
 
 @pytest.mark.parametrize(
     ("most", "known"), [(2, {"", "copytree", "copies"}), (3, {"", "copytree", "copies", *"abc"})]
 )
-def test_further_names_end_where_there_are_too_many(
+def test_alias_closure_stops_at_the_limit(
     monkeypatch: pytest.MonkeyPatch, most: int, known: set[str]
 ) -> None:
     monkeypatch.setattr(alias_closure, "MOST", most)
@@ -187,7 +187,7 @@ def test_further_names_end_where_there_are_too_many(
     assert relevance.library_names({"copytree"}) == known
 
 
-def test_an_attribute_of_anything_may_be_one_of_each_class() -> None:
+def test_attribute_of_an_unknown_object_matches_every_class() -> None:
     code = """\
 class One:
     def work(self):
@@ -219,8 +219,8 @@ def of_kept(thing):
     assert found == {"One": {"of_any", "of_one"}, "Two": {"of_any", "of_kept"}}
 
 
-def test_an_object_may_be_an_attribute_of_its_name() -> None:
-    """What `cls.cls` is, nobody asks: the name alone lets who uses it through."""
+def test_attribute_named_like_an_object() -> None:
+    """The filter does not resolve `cls.cls`; the name alone admits its users."""
     code = """\
 def work():
     pass
@@ -239,20 +239,25 @@ class Made:
     assert by_name["Made.build"] in relevance.candidate_callers(by_name["work"])
 
 
-def test_who_is_near_comes_first() -> None:
+def test_nearest_candidates_come_first() -> None:
     calls = "from a.b.lib import sought\n\ndef calls():\n    sought()\n"
     files = {"a/b/lib.py": "def sought():\n    pass\n\ndef calls():\n    sought()\n"}
     files |= dict.fromkeys(("a/far.py", "a/b/near.py", "other.py"), calls)
-    assert few(files, "a.b.lib.sought") == ["a.b.lib.calls", "a.b.near.calls", "a.far.calls", "other.calls"]
+    assert targeted_candidates(files, "a.b.lib.sought") == [
+        "a.b.lib.calls",
+        "a.b.near.calls",
+        "a.far.calls",
+        "other.calls",
+    ]
 
 
-def test_who_only_calls_a_function_does_not_hand_it_on() -> None:
+def test_direct_calls_do_not_pass_the_function_on() -> None:
     code = "def sought():\n    pass\n\ndef calls():\n    sought()\n\ndef hands():\n    run(sought)\n"
-    assert {*few({"lib.py": code}, "lib.sought")} == {"lib.calls", "lib.hands"}
-    assert few({"lib.py": code}, "lib.sought", handed=True) == ["lib.hands"]
+    assert {*targeted_candidates({"lib.py": code}, "lib.sought")} == {"lib.calls", "lib.hands"}
+    assert targeted_candidates({"lib.py": code}, "lib.sought", handed=True) == ["lib.hands"]
 
 
-def test_a_property_is_set_by_no_call() -> None:
+def test_property_setter_has_no_callers() -> None:
     code = """\
 class Kept:
     @property
@@ -273,7 +278,7 @@ def uses(kept: Kept):
 def names(path):
     show(path)
 """
-    asked = project({"main.py": code})
-    (module,) = asked.flows.table.modules
+    linked_project = project({"main.py": code})
+    (module,) = linked_project.flows.table.modules
     found = [function for function in module.functions if function.facts.name == "path"]
-    assert [asked.entry_states.callers(function) for function in found] == [(), (), ()]
+    assert [linked_project.entry_states.callers(function) for function in found] == [(), (), ()]

@@ -1,4 +1,4 @@
-"""What `analysis` may not know: when and how often anything is computed, and where to look closer."""
+"""`analysis` does not depend on when or how often results are computed, or on which code is targeted."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ OURS: Final = {
 MEANING: Final = {name: tree for name, tree in ANALYSIS.items() if name.startswith("analysis")}
 SPEED: Final = re.compile(r"memo|cache|asks_few|mentions|targeted|exhaustive", re.IGNORECASE)
 OF_JOBS: Final = {"CACHE", "cache_test_of", "cached", "is_cached", "is_for_a_cache"}
-"""Names for the caches of jobs, which are files."""
+"""Names about the caches of the analyzed jobs, which are files."""
 ENTRANCE: Final = {"analysis.queries.linked", "analysis.callgraph.function_flows"}
-"""Where a project is made: these hand on how it is to be looked at."""
+"""Modules that create a project and pass on how to analyze it."""
 UNDER_WAY: Final = {
-    # what a function is interpreted with, gone when that is done
+    # state for the interpretation of one function, discarded afterward
     "analysis.callgraph.function_flows": {"_interpreters"},
     "analysis.dataflow.interpreter": {"exits", "raises"},
     "analysis.dataflow.transfer": {
@@ -33,16 +33,16 @@ UNDER_WAY: Final = {
         "loops",
         "rank_tests",
     },
-    # the sync points of one function, sorted
+    # the sorted sync points of one function
     "analysis.synchronization.sync_points": {"_meetings"},
 }
-"""Collections that are no results kept for others who ask."""
+"""Collections that do not cache results for later calls."""
 LINKED: Final = {("analysis.values.module_members", "family"), ("analysis.queries.project", "targets")}
-"""Attributes of other objects that are set: the relatives of classes are linked, and a copy is narrowed."""
+"""Attributes that are set on other objects: related classes are linked, and a copy is narrowed."""
 
 
 def names(tree: ast.AST) -> Iterator[str]:
-    """Every name that code gives or uses."""
+    """Yield every name that code defines or uses."""
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.alias(name=name):
@@ -68,7 +68,7 @@ def identities(tree: ast.AST) -> Iterator[str]:
 
 
 def collections(tree: ast.AST) -> Iterator[str]:
-    """Attributes that begin empty, or take items."""
+    """Yield attributes that are initially empty or that items are assigned to."""
     for node in ast.walk(tree):
         match node:
             case (
@@ -93,7 +93,7 @@ def is_empty(value: ast.expr | None) -> bool:
 
 
 def callbacks(tree: ast.AST) -> Iterator[str]:
-    """Functions that a class is made with: parameters of constructors, and fields of records."""
+    """Yield the callables that a class is created with: constructor parameters and fields."""
     for class_ in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
         for node in class_.body:
             if isinstance(node, ast.FunctionDef) and node.name == "__init__":
@@ -111,7 +111,7 @@ def callbacks(tree: ast.AST) -> Iterator[str]:
 
 
 def foreign(tree: ast.AST) -> Iterator[str]:
-    """Attributes of other objects that are set."""
+    """Yield attributes that are set on other objects."""
     for node in ast.walk(tree):
         targets = node.targets if isinstance(node, ast.Assign) else []
         each = [item for target in targets for item in getattr(target, "elts", [target])]
@@ -122,33 +122,33 @@ def foreign(tree: ast.AST) -> Iterator[str]:
         )
 
 
-def test_no_name_is_about_speed() -> None:
+def test_names_do_not_refer_to_speed() -> None:
     trees = {name: tree for name, tree in MEANING.items() if name not in ENTRANCE}
     assert found(of_speed, trees) == {}
 
 
-def test_no_object_is_known_by_its_place_in_memory() -> None:
+def test_code_does_not_use_object_identities() -> None:
     assert found(identities, OURS) == {}
 
 
-def test_results_are_kept_by_nobody() -> None:
+def test_objects_do_not_cache_results() -> None:
     held = {
         name: set(some) - UNDER_WAY.get(name, set()) for name, some in found(collections, MEANING).items()
     }
     assert {name: some for name, some in held.items() if some} == {}
 
 
-def test_nothing_is_made_with_a_function() -> None:
+def test_classes_take_no_callbacks() -> None:
     assert found(callbacks, MEANING) == {}
 
 
-def test_nobody_sets_what_is_another_objects() -> None:
+def test_code_does_not_set_attributes_of_other_objects() -> None:
     wrong = {(name, each) for name, some in found(foreign, MEANING).items() for each in some}
     assert wrong == LINKED
 
 
-def test_each_is_seen() -> None:
-    """What these tests look for, where it is."""
+def test_violations_are_detected() -> None:
+    """Each search finds its violation in bad code."""
     bad = ast.parse(
         "class A:\n"
         "    def __init__(self, find: Callable[[], int]) -> None:\n"

@@ -1,4 +1,4 @@
-"""The same bytes, whatever the environment is: hash seed, jobs, locale, time zone, umask, order of files."""
+"""Output does not depend on the hash seed, jobs, locale, time zone, umask, or order of files."""
 
 from __future__ import annotations
 
@@ -31,13 +31,15 @@ WAYS = [
 ]
 
 
-@pytest.mark.parametrize("form", ["text", "json", "sarif"])
-def test_every_run_says_the_same(form: str, here: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+@pytest.mark.parametrize("form", ["full", "trace", "json", "sarif"])
+def test_output_does_not_depend_on_the_environment(
+    form: str, here: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     assert form in FORMATS
     around = surroundings(tmp_path_factory.mktemp("site"))
     write(dict.fromkeys(("a.py", "b.py", "é.py", "pkg/__init__.py", "pkg/io.py"), HAZARD))
     write({"start.py": "import a, b, pkg.io\nimport torch.distributed as dist\ndist.init_process_group()\n"})
-    said = set()
+    outputs = set()
     for number, arguments in enumerate(WAYS):
         done = subprocess.run(
             [sys.executable, "-m", "fsrace_lint", "check", f"--format={form}", *arguments],
@@ -47,8 +49,8 @@ def test_every_run_says_the_same(form: str, here: Path, tmp_path_factory: pytest
             check=False,
         )
         assert done.returncode == 1, done.stderr
-        said.add(done.stdout)
-    assert len(said) == 1
+        outputs.add(done.stdout)
+    assert len(outputs) == 1
 
 
 BRANCH = "    if kind == {0}:\n        with open(path, 'wb') as file:\n            file.write(data)\n"
@@ -60,16 +62,16 @@ SEVERAL = (
 )
 
 
-def test_of_several_acts_behind_one_call_the_first_is_told() -> None:
-    asked = project({"main.py": SEVERAL})
-    (module,) = asked.flows.table.modules
-    about = asked.about(module)
+def test_first_of_multiple_writes_in_a_call_is_reported() -> None:
+    linked = project({"main.py": SEVERAL})
+    (module,) = linked.flows.table.modules
+    about = linked.about(module)
     found = [finding for rule in rules.load() if rule.check for finding in rule.check(about)]
-    told = [finding.related[0].place.span.line for finding in found if finding.code == "FSR405"]
-    assert told == [SEVERAL[: SEVERAL.index("open(")].count("\n") + 1]
+    lines = [finding.related[0].place.span.line for finding in found if finding.code == "FSR405"]
+    assert lines == [SEVERAL[: SEVERAL.index("open(")].count("\n") + 1]
 
 
-def test_the_places_of_objects_in_memory_tell_nothing(here: Path) -> None:
+def test_output_does_not_depend_on_memory_addresses(here: Path) -> None:
     shutil.copytree(ROOT / "examples", here / "examples")
     write({"several.py": SEVERAL, "hazard.py": HAZARD})
     ends = ["check", "--profile=strict", "--show-silenced", "--jobs=1", "--no-cache", "."]

@@ -1,4 +1,4 @@
-"""The wheel and the sdist: what is in them, and that they run where nothing else of the project is."""
+"""The wheel and the sdist contain the right files, and run without the checkout."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ WITHOUT_INDEX = "the package index cannot be reached, and builds install from th
 
 
 class Built(NamedTuple):
-    """Where the two files are."""
+    """The paths of both files."""
 
     wheel: Path
     sdist: Path
 
 
 def start(*command: str | Path, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a program without what the tests have set; skip where it needs an index that is not there."""
+    """Run a program in a clean environment; skip the test if the package index cannot be reached."""
     done = subprocess.run(
         command,
         cwd=folder,
@@ -56,7 +56,7 @@ def start(*command: str | Path, folder: Path, **variables: str) -> subprocess.Co
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """Build both once, also where several processes run these tests: the sdist, and the wheel from it."""
+    """Build the sdist, and the wheel from it, once for all processes of pytest-xdist."""
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
@@ -75,7 +75,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 @pytest.fixture(scope="module")
 def installed(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the programs of an environment in which the wheel is installed, and nothing else of ours."""
+    """Return the `bin` directory of an environment in which only the wheel is installed."""
     folder = tmp_path_factory.mktemp("clean")
     for command in (
         ("uv", "venv", "--quiet", "--python", sys.executable, "env"),
@@ -95,7 +95,7 @@ def project(tmp_path: Path) -> Path:
 
 @functools.cache
 def tracked(*folders: str) -> frozenset[str]:
-    """Give the files of these folders as they are in the checkout."""
+    """Return the files of these directories in the checkout."""
     found = (path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file())
     unwanted = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".fsrace_cache"}
     names = (path.relative_to(ROOT) for path in found)
@@ -103,7 +103,7 @@ def tracked(*folders: str) -> frozenset[str]:
 
 
 class TestContent:
-    def test_the_wheel_is_the_package_and_what_describes_it(self, built: Built) -> None:
+    def test_wheel_contains_the_package_and_its_metadata(self, built: Built) -> None:
         with zipfile.ZipFile(built.wheel) as archive:
             names = set(archive.namelist())
         about = f"fsrace_lint-{__version__}.dist-info"
@@ -112,7 +112,7 @@ class TestContent:
         assert "fsrace_lint/py.typed" in names
         assert {f"fsrace_lint/catalog/{framework}.toml" for framework in catalog.files()} <= names
 
-    def test_the_sdist_is_the_checkout(self, built: Built) -> None:
+    def test_sdist_contains_the_checkout(self, built: Built) -> None:
         with tarfile.open(built.sdist) as archive:
             names = {member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()}
         wanted = tracked("fsrace_lint", "tests", "docs", "examples", "scripts", ".ci") | {
@@ -145,14 +145,14 @@ class TestContent:
         assert "fsrace-lint = fsrace_lint.__main__:main" in points
         assert "FSR = fsrace_lint.flake8_plugin:Plugin" in points
 
-    def test_an_index_would_show_it(self, built: Built, tmp_path: Path) -> None:
+    def test_twine_accepts_the_metadata(self, built: Built, tmp_path: Path) -> None:
         done = start(sys.executable, "-m", "twine", "check", "--strict", *built, folder=tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stdout.count("PASSED") == 2
 
 
 class TestInstalled:
-    def test_it_finds_what_the_examples_hide(self, installed: Path, project: Path) -> None:
+    def test_installed_check_reports_the_examples(self, installed: Path, project: Path) -> None:
         done = start(installed / "fsrace-lint", "check", "examples", "--format=json", folder=project)
         assert done.returncode == 1, done.stderr
         assert len(json.loads(done.stdout)["findings"]) == 12
@@ -167,15 +167,13 @@ class TestInstalled:
             ("vendor --check .", 1),
         ],
     )
-    def test_every_command_has_what_it_needs(
-        self, installed: Path, project: Path, command: str, code: int
-    ) -> None:
+    def test_installed_commands_run(self, installed: Path, project: Path, command: str, code: int) -> None:
         text = 'import os\n\n\ndef prepare(root, rank):\n    os.mkdir(root / "out")\n'
         (project / "scenario.py").write_text(text, "utf-8")
         done = start(installed / "fsrace-lint", *command.split(), folder=project)
         assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
 
-    def test_one_version(self, installed: Path, project: Path) -> None:
+    def test_all_outputs_show_the_same_version(self, installed: Path, project: Path) -> None:
         done = start(installed / "fsrace-lint", "--version", folder=project)
         assert done.stdout == f"fsrace-lint, version {__version__}\n"
         done = start(installed / "fsrace-lint", "check", "examples", "--format=sarif", folder=project)
@@ -185,7 +183,7 @@ class TestInstalled:
         header = (project / "fs_safe.py").read_text("utf-8").partition("\n")[0]
         assert f"fsrace-lint {__version__} vendor" in header
 
-    def test_type_checkers_see_its_types(self, installed: Path, tmp_path: Path) -> None:
+    def test_type_checkers_use_the_type_hints(self, installed: Path, tmp_path: Path) -> None:
         text = "from fsrace_lint.safe import ensure_dir\n\nensure_dir(1)\n"
         (tmp_path / "use.py").write_text(text, "utf-8")
         command = (sys.executable, "-m", "mypy", "--python-executable", installed / "python", "use.py")
@@ -193,27 +191,27 @@ class TestInstalled:
         assert 'Argument 1 to "ensure_dir" has incompatible type "int"' in done.stdout
 
 
-def told_of(program: str) -> list[str]:
-    """Give the commands of the README that start a program which fetches and runs another."""
+def commands_of(program: str) -> list[str]:
+    """Return the commands of the README that use a runner such as `uvx` or `pipx`."""
     texts = [block.text for block in pages.blocks(ROOT / "README.md") if block.kind == "sh"]
     return [line for text in texts for line in lines_of(text) if line.split()[0] == program]
 
 
 class TestRunners:
-    """The README tells how to run it without installing it; so this does."""
+    """The README commands that run fsrace-lint without installing it."""
 
     @pytest.mark.parametrize("program", ["uvx", "pipx"])
-    def test_from_the_wheel(self, built: Built, project: Path, program: str) -> None:
-        told = told_of(program)
-        assert told
+    def test_runner_runs_the_wheel(self, built: Built, project: Path, program: str) -> None:
+        found = commands_of(program)
+        assert found
         shutil.copytree(built.wheel.parent, project / "dist")
-        for command in told:
+        for command in found:
             done = start("bash", "-c", command, folder=project, UV_NO_PROGRESS="1")
             assert done.returncode == 1, done.stdout + done.stderr
-            assert "Found 12 problems" in done.stdout
+            assert "Found 12 errors" in done.stdout
 
 
-def test_the_tests_of_the_sdist_start(built: Built, tmp_path: Path) -> None:
+def test_tests_of_the_sdist_run(built: Built, tmp_path: Path) -> None:
     with tarfile.open(built.sdist) as archive:
         archive.extractall(tmp_path, filter="data")
     root = tmp_path / f"fsrace_lint-{__version__}"

@@ -1,4 +1,4 @@
-"""What the pages show is true: blocks of code, commands, links, and the site that is made of them."""
+"""The documentation is correct: code blocks, commands, links, and the site built from the pages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 UPDATE = os.environ.get("FSRACE_UPDATE_DOCS") == "1"
-"""Write what commands print into the pages, instead of comparing; read the difference then."""
+"""Write the output of commands into the pages instead of comparing it; review the diff afterward."""
 
 HAZARD = 'import os\n\nif not os.path.exists("runs"):\n    os.makedirs("runs")\n'
 SCENARIO = """\
@@ -51,7 +51,7 @@ SCRATCH = {
     "scenario.py": SCENARIO,
     "buffer": HAZARD,
 }
-"""What every page finds in its scratch folder, beside the examples."""
+"""The files in the scratch directory of every page, in addition to the examples."""
 
 ELSEWHERE = {
     "docs/incidents.md": "explore/test_incidents.py runs each command, and looks at what it found",
@@ -64,7 +64,7 @@ FLAGS = {
     for flag in (*option.opts, *option.secondary_opts, "--help", "--version")
 }
 FOREIGN_FLAGS = {"--disable-noqa", "--exhaustive", "--fsrace-daemon", "--fsrace-profile"}
-"""Options of other programs that stand in the text; those in blocks are looked up where they belong."""
+"""Options of other programs in the text; options in blocks are looked up in the help of their program."""
 
 
 def name(page: Path) -> str:
@@ -76,7 +76,7 @@ WITH_BLOCKS = [page for page in pages.pages() if not name(page).startswith(tuple
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A small project with hazards, in a repository of git with two commits."""
+    """A small project with hazards, in a git repository with two commits."""
     root = tmp_path / "project"
     for file, text in SCRATCH.items():
         (root / file).parent.mkdir(parents=True, exist_ok=True)
@@ -91,7 +91,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=name)
-def test_blocks(page: Path, folder: Path) -> None:
+def test_code_blocks_are_correct(page: Path, folder: Path) -> None:
     if "examples" in page.read_text("utf-8"):
         shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
     problems = [problem(page, block, folder) for block in pages.blocks(page)]
@@ -99,7 +99,7 @@ def test_blocks(page: Path, folder: Path) -> None:
 
 
 def problem(page: Path, block: Block, folder: Path) -> str | None:
-    """Say what is wrong with a block, if something is."""
+    """Return the problem of a block, or None."""
     place = f"{name(page)}:{block.line}"
     try:
         shown.check(block, folder)
@@ -111,7 +111,7 @@ def problem(page: Path, block: Block, folder: Path) -> str | None:
     return f"{place}: it can be checked: drop `not run: {block.excuse}`" if block.excuse else None
 
 
-def test_what_is_left_to_other_tests_is_there() -> None:
+def test_pages_checked_elsewhere_and_their_tests_exist() -> None:
     found = [name(page) for page in pages.pages()]
     assert all(any(page.startswith(prefix) for page in found) for prefix in ELSEWHERE)
     for reason in ELSEWHERE.values():
@@ -120,7 +120,7 @@ def test_what_is_left_to_other_tests_is_there() -> None:
 
 
 @pytest.mark.parametrize("page", pages.pages(), ids=name)
-def test_commands_and_options_in_the_text(page: Path) -> None:
+def test_commands_and_options_in_the_text_exist(page: Path) -> None:
     wrong = []
     for line, code in pages.code(page):
         if code.startswith("fsrace-lint "):
@@ -132,7 +132,7 @@ def test_commands_and_options_in_the_text(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", pages.pages(), ids=name)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_resolve(page: Path) -> None:
     wrong = []
     for line, target in pages.links(page):
         if re.match(r"[a-z]+:", target):
@@ -151,13 +151,13 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, made of the pages as they are."""
+    """The site built from the current pages."""
     pytest.importorskip("material", reason="the site needs the extra `docs`")
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", os.fspath(folder)]
-    # mkdocs-material says on every run what it thinks of the next mkdocs
+    # mkdocs-material prints a warning about mkdocs 2 on every run
     quiet = {"NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
-    # nothing listens there: whoever asks the network fails
+    # nothing listens at this proxy, so network access fails
     closed = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
     done = subprocess.run(
         command,
@@ -173,19 +173,19 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TestSite:
-    """The site is made without a warning, and without the network."""
+    """The site builds without warnings and without network access."""
 
-    def test_every_page_is_on_it(self, site: Path) -> None:
+    def test_site_contains_every_page(self, site: Path) -> None:
         wanted = {page.relative_to(DOCS).with_suffix(".html") for page in DOCS.rglob("*.md")}
         assert wanted <= {page.relative_to(site) for page in site.rglob("*.html")}
 
-    def test_schemas_can_be_downloaded(self, site: Path) -> None:
+    def test_site_contains_the_schemas(self, site: Path) -> None:
         schemas = list(DOCS.glob("*.schema.json"))
         assert schemas
         assert all((site / schema.name).read_bytes() == schema.read_bytes() for schema in schemas)
 
-    def test_a_page_loads_nothing_from_elsewhere(self, site: Path) -> None:
-        """Links may lead anywhere; scripts, styles, fonts and images come with the site."""
+    def test_pages_load_no_external_resources(self, site: Path) -> None:
+        """Scripts, styles, fonts, and images are part of the site; only links may be external."""
         loads = re.compile(
             r"""<(?:script|img|iframe|source)[^>]+src=["']?(?:https?:)?//|<link(?![^>]+rel=["']?canonical)[^>]+"""
             r"""href=["']?(?:https?:)?//|@import|url\(["']?(?:https?:)?//"""
@@ -197,11 +197,11 @@ class TestSite:
         assert loads.search(text + '<script src="https://example.com/a.js">')
 
 
-class TestScheme:
-    """The checks see what they are for."""
+class TestChecks:
+    """The checks detect errors in pages."""
 
     @pytest.mark.parametrize(
-        ("kind", "text", "said"),
+        ("kind", "text", "message"),
         [
             ("sh", "fsrace-lint check --no-such-option", "No such option"),
             ("sh", "fsrace-lint chek", "no command `chek`"),
@@ -224,19 +224,19 @@ class TestScheme:
             ("brainfuck", "+", "nothing checks blocks"),
         ],
     )
-    def test_what_is_wrong_is_seen(self, folder: Path, kind: str, text: str, said: str) -> None:
-        with pytest.raises(Exception, match=re.escape(said)):
+    def test_error_in_a_block_is_detected(self, folder: Path, kind: str, text: str, message: str) -> None:
+        with pytest.raises(Exception, match=re.escape(message)):
             shown.check(Block(1, kind, text + "\n", None, None), folder)
 
-    def test_a_command_of_several_lines(self) -> None:
+    def test_continued_lines_are_one_command(self) -> None:
         text = "# first\na -x \\\n  y   # why\n\nb '#1'\n"
         assert list(commands.lines_of(text)) == ["a -x    y", "b '#1'"]
 
-    def test_what_a_shell_is_told(self) -> None:
+    def test_command_line_is_split_into_commands(self) -> None:
         found = commands.split("git diff -- '*.py' | xargs a b && c > out.txt || d")
         assert found == [["git", "diff", "--", "*.py"], ["xargs", "a", "b"], ["c"], ["d"]]
 
-    def test_blocks_and_what_is_said_of_them(self, tmp_path: Path) -> None:
+    def test_blocks_and_their_notes_are_parsed(self, tmp_path: Path) -> None:
         page = tmp_path / "page.md"
         page.write_text(
             dedent("""\

@@ -1,4 +1,4 @@
-"""Nothing gets in: what is checked is never run, never steers who reads of it, and is never believed."""
+"""Security: checked code is never run, cannot inject control sequences into output, and is never trusted."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def run(*arguments: str, code: int) -> Result:
     return result
 
 
-# The code under check is never run.
+# The checked code is never run.
 
 THIRD_PARTY: Final = (
     "click", "msgspec", "libcst", "rich", "pathspec", "tomli", "pygls", "lsprotocol", "flake8",
@@ -97,7 +97,7 @@ CONFIGURATION: Final = {
 
 
 def loaded_by_python() -> set[str]:
-    """The modules that `python -m` has loaded before the first line of a program."""
+    """Return the modules that `python -m` loads before the first line of a program."""
     program = "import json, sys; print(json.dumps(sorted({name.partition('.')[0] for name in MODULES})))"
     Path("probe.py").write_text("import sys\nMODULES = list(sys.modules)\n" + program)
     done = subprocess.run([sys.executable, "-m", "probe"], capture_output=True, check=True)
@@ -107,7 +107,7 @@ def loaded_by_python() -> set[str]:
 
 @pytest.fixture
 def trapped(tmp_path: Path) -> Path:
-    """A project that leaves a mark where anything of it is imported or run; gives the place of the mark."""
+    """A project that writes a mark if any of it is imported or run; returns the path of the mark."""
     mark = tmp_path.with_name(f"{tmp_path.name}-mark")
     spring = f"with open({str(mark)!r}, 'a') as stream: stream.write(__name__ + ' ' + __file__ + '\\n')\n"
     names = {*sys.stdlib_module_names, *THIRD_PARTY, *SPECIAL} - loaded_by_python()
@@ -137,8 +137,8 @@ def check_all(command: Sequence[str], *steps: tuple[int, tuple[str, ...]]) -> No
         assert (done.returncode, b"Traceback" in done.stderr) == (code, False), (arguments, done.stderr)
 
 
-def test_what_is_checked_is_not_run(trapped: Path) -> None:
-    # what Python itself would take from the folder, where it is started as `python -m`
+def test_checked_code_is_not_run(trapped: Path) -> None:
+    # modules that `python -m` itself would import from the current directory
     spring = Path("trap.py").read_text()
     write({f"{name}.py": spring for name in ("fsrace_lint", "runpy", "functools", "contextlib", "types")})
     check_all(
@@ -155,14 +155,14 @@ def test_what_is_checked_is_not_run(trapped: Path) -> None:
     assert not trapped.exists(), trapped.read_text()
 
 
-def test_what_is_checked_is_not_run_by_python_m(trapped: Path) -> None:
+def test_checked_code_is_not_run_by_python_m(trapped: Path) -> None:
     command = [sys.executable, "-m", "fsrace_lint"]
     check_all(command, (1, ("check", *FORMS)), (1, ("fix", "--unsafe-fixes", "--diff")), (0, ("rules",)))
     assert not trapped.exists(), trapped.read_text()
 
 
-def test_python_m_takes_out_only_what_python_put_there() -> None:
-    """What PYTHONPATH names is the user's own choice."""
+def test_python_m_keeps_entries_of_pythonpath() -> None:
+    """The user chooses the directories in PYTHONPATH."""
     write({"msgspec.py": "raise SystemExit('ours')"})
     for options, path, is_taken in ((), ".", True), (("-I",), ".", False), ((), "", False):
         command = [sys.executable, *options, "-m", "fsrace_lint", "check"]
@@ -171,26 +171,26 @@ def test_python_m_takes_out_only_what_python_put_there() -> None:
         assert ("ours" in done.stderr) is is_taken, (options, path, done.stderr)
 
 
-def test_what_is_checked_is_not_run_by_flake8(trapped: Path) -> None:
+def test_checked_code_is_not_run_by_flake8(trapped: Path) -> None:
     forks = multiprocessing.get_all_start_methods()[0] == "fork"
-    # else Python itself looks in the current folder for what starts flake8's processes
+    # without fork, Python looks in the current directory for the modules that start flake8's processes
     alone = () if forks else ("env", "PYTHONSAFEPATH=1")
     done = start(*alone, str(BIN / "flake8"), "--select=FSR", "--jobs=2", "train0.py", "train1.py")
     assert (done.returncode, done.stdout.count(b"FSR101")) == (1, 2), done.stderr
     assert not trapped.exists(), trapped.read_text()
 
 
-def messages(*told: dict[str, Any]) -> bytes:
-    """What an editor sends."""
-    bodies = [json.dumps({"jsonrpc": "2.0", **one}).encode() for one in told]
+def messages(*sent: dict[str, Any]) -> bytes:
+    """Encode messages of an editor."""
+    bodies = [json.dumps({"jsonrpc": "2.0", **one}).encode() for one in sent]
     return b"".join(b"Content-Length: %d\r\n\r\n%s" % (len(body), body) for body in bodies)
 
 
-def test_what_is_opened_in_an_editor_is_not_run(trapped: Path) -> None:
+def test_code_opened_in_an_editor_is_not_run(trapped: Path) -> None:
     folder, file = Path.cwd().as_uri(), Path("train0.py").absolute().as_uri()
     document = {"uri": file, "languageId": "python", "version": 1, "text": Path("train0.py").read_text()}
     pull: dict[str, Any] = {"textDocument": {"diagnostic": {}}}
-    asked = messages(
+    requests = messages(
         {"id": 1, "method": "initialize", "params": {"rootUri": folder, "capabilities": pull}},
         {"method": "initialized", "params": {}},
         {"method": "textDocument/didOpen", "params": {"textDocument": document}},
@@ -198,7 +198,7 @@ def test_what_is_opened_in_an_editor_is_not_run(trapped: Path) -> None:
     with subprocess.Popen([LINTER, "server"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         assert server.stdin is not None
         assert server.stdout is not None
-        server.stdin.write(asked)
+        server.stdin.write(requests)
         server.stdin.write(
             messages(
                 {"id": 2, "method": "textDocument/diagnostic", "params": {"textDocument": {"uri": file}}}
@@ -215,13 +215,13 @@ def test_what_is_opened_in_an_editor_is_not_run(trapped: Path) -> None:
     assert not trapped.exists(), trapped.read_text()
 
 
-def test_the_trap_works(trapped: Path) -> None:
-    """The mark is left where Python is told to import from the folder."""
+def test_trap_detects_an_import(trapped: Path) -> None:
+    """Python writes the mark when it imports from the directory."""
     start(sys.executable, "-c", "import click")
     assert str(trapped.parent) in trapped.read_text()
 
 
-# Nothing steers who reads of it.
+# Output contains no control sequences of the checked code.
 
 TRICKS: Final = (
     "\x1b[2J\x1b]0;title\x07", "\x9b31m", "\x7f\x08\x08", "a\rb\nc", "::error file=a.py::pwned", "%0A%0D::x",
@@ -235,7 +235,7 @@ COMMANDS: Final = re.compile(r"^\s*::\w|##\w*\[", re.MULTILINE)
 
 
 def steering(text: str) -> set[str]:
-    """What of a text would steer a terminal or the log of a CI service, or hide."""
+    """Return the parts of a text that a terminal or CI log would interpret, or that are invisible."""
     lines = text.removesuffix("\n").split("\n")
     found = {char for line in lines for char in line if unicodedata.category(char)[0] == "C"}
     found |= set(text) & set("\u2028\u2029\u3164\u2800")
@@ -243,7 +243,7 @@ def steering(text: str) -> set[str]:
 
 
 def about(trick: str) -> Outcome:
-    """Everything that a report can say, said with a trick wherever words of the project can stand."""
+    """Return an outcome with every field of a report, and a trick in place of each text of the project."""
     place = Place(f"{trick}.py", Span(1, 1, 1, 4))
     one = finding(
         place,
@@ -273,8 +273,17 @@ def shown(form: str, trick: str, *, color: bool = False, width: int = 100) -> st
     return render(form, about(trick), sources, Options(color=color, width=width, statistics=True))
 
 
+def terminal(form: str, trick: str, width: int = 100) -> str:
+    """Return the output of a text format, which contains no control sequences except colors."""
+    plain = shown(form, trick, width=width)
+    assert steering(plain) == set()
+    colored = shown(form, trick, color=True, width=width)
+    assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == plain
+    return plain
+
+
 def data(trick: str) -> str:
-    """What is left of a trick where half characters have no code."""
+    """Return a trick as JSON output contains it, with lone surrogates escaped."""
     return trick.encode("utf-8", "backslashreplace").decode()
 
 
@@ -287,15 +296,25 @@ def strings(value: Any) -> Iterator[str]:
 
 @pytest.mark.parametrize("trick", TRICKS, ids=ascii)
 class TestReports:
-    """Each format is read by what reads it, and there the trick is data; the bytes steer nothing."""
+    """The reader of each format gets the trick as data, and the output contains no control sequences."""
 
     @pytest.mark.parametrize("width", [40, 100])
-    def test_text(self, trick: str, width: int) -> None:
-        plain = shown("text", trick, width=width)
-        assert steering(plain) == set()
-        colored = shown("text", trick, color=True, width=width)
-        assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == plain
+    def test_full(self, trick: str, width: int) -> None:
+        plain = terminal("full", trick, width)
+        assert f"--> {visible(trick)}.py:1:1" in plain
+
+    @pytest.mark.parametrize("width", [40, 100])
+    def test_trace(self, trick: str, width: int) -> None:
+        plain = terminal("trace", trick, width)
+        assert f"--> {visible(trick)}.py:1:1" in plain
+
+    def test_concise(self, trick: str) -> None:
+        plain = terminal("concise", trick)
         assert f"{visible(trick)}.py:1:1: FSR" in plain
+
+    def test_grouped(self, trick: str) -> None:
+        plain = terminal("grouped", trick)
+        assert f"{visible(trick)}.py:\n" in plain
 
     def test_json(self, trick: str) -> None:
         text = shown("json", trick)
@@ -324,11 +343,11 @@ class TestReports:
         for uri in uris:
             assert re.fullmatch(r"[A-Za-z0-9._~/%-]+", uri), "nothing but a path: no scheme, no query"
             assert unquote(uri, errors="surrogateescape" if "\udcff" in trick else "strict")
-        told = [
+        texts = [
             one["text"] for row in dicts(log) for key, one in row.items() if key in {"message", "description"}
         ]
-        assert len(told) >= 8
-        for message in told:
+        assert len(texts) >= 8
+        for message in texts:
             assert not re.search(r"(?<!\\)\]\(", message), "no link"
             assert not re.search(r"(?<!\{)\{\d\}", message), "no place of an argument"
 
@@ -371,7 +390,7 @@ class TestReports:
         assert visible(decoded(properties["file"])) == f"{visible(trick)}.py"
         assert visible(decoded(read[0][2])) == visible(f"{trick}\nOutcome: {trick}")
 
-    def test_a_diff_for_the_eyes(self, trick: str) -> None:
+    def test_diff_on_a_terminal(self, trick: str) -> None:
         code = data(trick).replace("\n", "").encode()
         diff = unified("a.py", code, code + b" # new", "utf-8")
         for color in (False, True):
@@ -381,7 +400,7 @@ class TestReports:
 
 
 def decoded(text: str) -> str:
-    """Read a value of a workflow command as GitHub does."""
+    """Decode a value of a workflow command as GitHub does."""
     for code, char in (("%3A", ":"), ("%2C", ","), ("%0D", "\r"), ("%0A", "\n"), ("%25", "%")):
         text = text.replace(code, char)
     return text
@@ -398,7 +417,7 @@ def locations(value: Any) -> Iterator[dict[str, Any]]:
     yield from (one for one in dicts(value) if "uri" in one)
 
 
-def test_every_format_is_tried() -> None:
+def test_every_format_is_tested() -> None:
     tried = {name.removeprefix("test_") for name in vars(TestReports) if name.startswith("test_")}
     assert set(report.FORMATS) <= tried
 
@@ -436,7 +455,7 @@ MISTAKES: Final = (
 
 @pytest.fixture
 def hostile(here: Path) -> None:
-    """A project in which everything that can be shown would steer who reads it."""
+    """A project with control sequences in every text that output can contain."""
     write({f"{HOSTILE_FOLDER}/{name}": HOSTILE_CODE for name in HOSTILE_NAMES})
     write(dict.fromkeys(HOSTILE_NAMES, HOSTILE_CODE) | {"broken\x1b[2J.py": BROKEN, "left\u202eout/a.py": ""})
     Path(os.fsdecode(b"\xff\xfe.py")).write_text(HOSTILE_CODE, encoding="utf-8")
@@ -445,17 +464,17 @@ def hostile(here: Path) -> None:
 @NEEDS_POSIX
 @pytest.mark.usefixtures("hostile")
 class TestCommands:
-    """The same from end to end, with what stands on standard error."""
+    """Complete commands, including their standard error."""
 
     @pytest.mark.parametrize("form", sorted({*report.FORMATS} - {"github", "html"}))
     def test_check(self, form: str) -> None:
         options = ("--statistics", "--verbose", "--profile=strict", "--extend-exclude=left*")
-        listing = ("--show-silenced", "--show-suppressed") if form in {"text", "json"} else ()
+        listing = ("--show-silenced", "--show-suppressed") if form in {"full", "trace", "json"} else ()
         result = run("check", f"--format={form}", *options, *listing, code=1)
         assert steering(result.stdout) == set()
         assert steering(result.stderr) == set()
         assert "FSR101" in result.stdout
-        assert "left out: left\\u202eout" in result.stderr
+        assert "skipped: left\\u202eout" in result.stderr
 
     @pytest.mark.parametrize("unsafe", [(), ("--unsafe-fixes",)])
     def test_fix(self, unsafe: tuple[str, ...]) -> None:
@@ -463,7 +482,7 @@ class TestCommands:
         assert steering(result.stdout + result.stderr) == set()
         assert "Fixed" in result.stderr
 
-    def test_a_baseline(self) -> None:
+    def test_baseline(self) -> None:
         assert steering(run("check", "--write-baseline=known\x1b.json", code=0).stderr) == set()
         for name in HOSTILE_NAMES:
             Path(name).write_text("")
@@ -472,34 +491,34 @@ class TestCommands:
             assert steering(result.stdout + result.stderr) == set()
             assert "baseline" in result.stderr
 
-    def test_comments(self) -> None:
+    def test_add_noqa(self) -> None:
         result = run("check", "--add-noqa", "--profile=strict", code=1)
         assert steering(result.stdout + result.stderr) == set()
         assert "not suppressed" in result.stderr
 
     @pytest.mark.parametrize("text", MISTAKES)
-    def test_mistakes_in_settings(self, text: str) -> None:
+    def test_invalid_settings(self, text: str) -> None:
         write({"pyproject.toml": text})
         for arguments in (("check",), ("check", "--show-settings"), ("fix",), ("cache", "info")):
             result = run(*arguments, code=2)
             assert steering(result.stdout + result.stderr) == set()
             assert "pyproject.toml" in result.stderr or "baseline" in result.stderr
 
-    def test_settings(self) -> None:
+    def test_show_settings(self) -> None:
         write({"pyproject.toml": HOSTILE_SETTINGS})
         result = run("check", "--show-settings", code=0)
         assert steering(result.stdout + result.stderr) == set()
         assert "\\u001b" in result.stdout
 
     @pytest.mark.parametrize("trick", ["\x1b[2J", "\x9b", "\u202e ::error::x"])
-    def test_usage(self, trick: str) -> None:
-        """A shell that is told `*` puts in the names of files."""
+    def test_usage_errors(self, trick: str) -> None:
+        """A shell expands `*` to file names, which are then arguments."""
         for arguments in ((f"--{trick}",), ("check", f"--{trick}"), (trick,), ("vendor", "a", trick)):
             result = run(*arguments, code=2)
             assert steering(result.stdout + result.stderr) == set()
             assert "\\" in result.stderr
 
-    def test_what_is_missing(self) -> None:
+    def test_missing_paths(self) -> None:
         for arguments in (
             ("check", "gone\x1b[2J"),
             ("check", "--baseline=\x1b[2J"),
@@ -510,7 +529,7 @@ class TestCommands:
             assert "\\x1b" in result.stderr
 
     def test_flake8(self) -> None:
-        """The name of the file is said by flake8 itself."""
+        """flake8 itself prints the file name, so the file has a plain name."""
         Path("plain.py").write_text(HOSTILE_CODE, encoding="utf-8")
         done = start(str(BIN / "flake8"), "--select=FSR", "plain.py")
         assert steering(done.stdout.decode() + done.stderr.decode()) == set()
@@ -518,9 +537,9 @@ class TestCommands:
 
 
 @NEEDS_POSIX
-# pygls asks asyncio what `inspect` answers since Python 3.14
+# pygls calls `asyncio.iscoroutinefunction`, which is deprecated since Python 3.14
 @pytest.mark.filterwarnings("ignore:.*iscoroutinefunction.*:DeprecationWarning")
-def test_an_editor() -> None:
+def test_editor_messages() -> None:
     code, settings = Path("a.py").absolute(), Path("pyproject.toml").absolute()
 
     def spoil() -> None:
@@ -543,7 +562,7 @@ def test_an_editor() -> None:
 
 
 @NEEDS_POSIX
-def test_a_diff_on_a_terminal_without_colors() -> None:
+def test_uncolored_diff_on_a_terminal_is_escaped() -> None:
     write({"a.py": f"x = '\x1b[2J\x9b'\n{HAZARD}"})
     shows, stream = os.openpty()
     command = [LINTER, "fix", "--diff", "--no-color"]
@@ -557,7 +576,7 @@ def test_a_diff_on_a_terminal_without_colors() -> None:
     assert b"x = '\x1b[2J\xc2\x9b'" in piped.stdout_bytes, "a patch is data"
 
 
-# What somebody else has written is not believed.
+# Files that other users wrote are not trusted.
 
 
 def keys() -> list[Path]:
@@ -566,7 +585,7 @@ def keys() -> list[Path]:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home without a key."""
+    """A state directory without a key."""
     folder = tmp_path.with_name(f"{tmp_path.name}-home")
     monkeypatch.setenv("XDG_STATE_HOME", str(folder))
     return folder
@@ -578,7 +597,7 @@ def check(*options: str, code: int) -> Result:
 
 @pytest.fixture
 def parsed_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Takes the names of the files that are parsed."""
+    """The names of the files that are parsed."""
     seen: list[str] = []
     real = extraction.extract
 
@@ -591,8 +610,8 @@ def parsed_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def done_again(result: Result) -> set[str]:
-    """What was done although the cache could have told what comes of it."""
+def repeated(result: Result) -> set[str]:
+    """Return the phases that were run although their results were in the cache."""
     return {"extract", "query"} & set(json.loads(result.stdout)["statistics"]["seconds"])
 
 
@@ -601,21 +620,21 @@ ALL: Final = {"extract", "query"}
 
 @pytest.mark.usefixtures("home")
 class TestPlantedCaches:
-    def test_one_with_right_digests_is_ignored(self, home: Path) -> None:
-        """It was made by this program, for these files, and tells that there is nothing to report."""
+    def test_cache_signed_with_another_key_is_ignored(self, home: Path) -> None:
+        """The cache was written by this program for these files, but its key is gone."""
         write({"a.py": HAZARD})
         check(code=1)
         assert home.is_dir()
         shutil.rmtree(home)
         sealing.read_key.cache_clear()  # as in another process
         result = check(code=1)
-        assert "seal of somebody else" in result.stderr
-        assert done_again(result) == ALL
+        assert "damaged or was signed with another key" in result.stderr
+        assert repeated(result) == ALL
         again = check(code=1)
-        assert "seal" not in again.stderr
-        assert done_again(again) == set()
+        assert "signed with another key" not in again.stderr
+        assert repeated(again) == set()
 
-    def test_the_key_is_of_the_user_alone(self, home: Path) -> None:
+    def test_key_is_readable_only_by_the_user(self, home: Path) -> None:
         write({"a.py": HAZARD})
         check(code=1)
         (key,) = [path for path in keys() if path.is_file()]
@@ -625,14 +644,14 @@ class TestPlantedCaches:
             assert stat.S_IMODE(key.stat().st_mode) == 0o600
             assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
 
-    def test_all_processes_take_the_first_key(self, home: Path) -> None:
+    def test_all_processes_use_the_first_key(self, home: Path) -> None:
         one = sealing.made_key(str(home / "fsrace-lint"))
         sealing.read_key.cache_clear()  # as in another process
         other = sealing.made_key(str(home / "fsrace-lint"))
         assert one == other
         assert [path.name for path in keys() if path.is_file()] == ["cache.key"]
 
-    def test_without_links_too(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_first_key_is_used_without_hard_links(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def link(*_: object) -> None:
             raise PermissionError
 
@@ -641,29 +660,29 @@ class TestPlantedCaches:
         sealing.read_key.cache_clear()
         assert one == sealing.made_key(str(home / "fsrace-lint"))
 
-    def test_a_key_in_the_environment_goes_along_with_the_cache(
+    def test_key_in_the_environment_signs_the_cache(
         self, home: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         write({"a.py": HAZARD})
         monkeypatch.setenv("FSRACE_CACHE_KEY", "secret")
         check(code=1)
         assert not home.exists()
-        assert done_again(check(code=1)) == set()
+        assert repeated(check(code=1)) == set()
         monkeypatch.setenv("FSRACE_CACHE_KEY", "another")
-        assert done_again(check(code=1)) == ALL
+        assert repeated(check(code=1)) == ALL
 
-    def test_a_home_that_cannot_be_written(self, home: Path) -> None:
+    def test_unwritable_home_disables_the_cache(self, home: Path) -> None:
         home.write_text("")
         write({"a.py": HAZARD})
         for _ in range(2):
             result = check(code=1)
-            assert "is not written: its key in" in result.stderr
-            assert done_again(result) == ALL
+            assert "was not written: cannot create the cache key in" in result.stderr
+            assert repeated(result) == ALL
         assert not Path(".fsrace_cache").exists()
 
     @NEEDS_POSIX
     @pytest.mark.parametrize("kind", ["link", "short", "pipe", "folder"])
-    def test_what_is_no_key(self, home: Path, kind: str) -> None:
+    def test_invalid_key_is_not_used(self, home: Path, kind: str) -> None:
         key = home / "fsrace-lint" / "cache.key"
         key.parent.mkdir(parents=True)
         real = key.with_name("real")
@@ -677,12 +696,12 @@ class TestPlantedCaches:
         else:
             key.mkdir()
         write({"a.py": HAZARD})
-        assert "is not written: its key in" in check(code=1).stderr
-        with pytest.raises(OSError, match="its key in"):
+        assert "was not written: cannot create the cache key in" in check(code=1).stderr
+        with pytest.raises(OSError, match="cannot create the cache key in"):
             sealing.seal(b"")
 
     @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs owners")
-    def test_root_leaves_no_key_with_others(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_root_writes_no_key_for_another_user(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         home.mkdir()
         real = home.stat()
         monkeypatch.setattr(os, "geteuid", lambda: 0)
@@ -690,8 +709,8 @@ class TestPlantedCaches:
         with pytest.raises(OSError, match="belongs to another user"):
             sealing.seal(b"")
 
-    def test_every_byte_counts(self, parsed_files: list[str]) -> None:
-        """Also of facts, which have no seal of their own: the sealed index knows what they are."""
+    def test_changed_byte_invalidates_the_cache(self, parsed_files: list[str]) -> None:
+        """This includes facts, which the sealed index authenticates."""
         write({"a.py": HAZARD})
         check(code=1)
         (file,) = Path(".fsrace_cache").glob("facts*")
@@ -699,7 +718,7 @@ class TestPlantedCaches:
         version = store.Version.of()
         assert version is not None
         index = store.PackedFacts(store.Folder(file.parent), version, file.name).index
-        heads = range(index.offset, index.offset + index.length)  # of no use where all facts are read
+        heads = range(index.offset, index.offset + index.length)  # not used if all facts are read
         for at in (at for at in range(90, len(whole), 40) if at not in heads):
             file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
             for results in Path(".fsrace_cache").glob("results*"):
@@ -710,8 +729,8 @@ class TestPlantedCaches:
 
     @pytest.mark.parametrize("kind", ["facts", "results"])
     @pytest.mark.parametrize("claimed", [2**62, 2**26, 0])
-    def test_a_bomb(self, kind: str, claimed: int) -> None:
-        """A head that promises much, before much of nothing: no more is read than a file may have."""
+    def test_oversized_cache_file_is_not_read(self, kind: str, claimed: int) -> None:
+        """A header that claims a large size, followed by a sparse file: the size that is read is limited."""
         write({"a.py": HAZARD})
         check(code=1)
         file = next(path for path in Path(".fsrace_cache").iterdir() if path.name.startswith(kind))
@@ -731,14 +750,14 @@ def make_a_key(root: Path, _: int) -> str:
 
 
 def is_whole(root: Path) -> None:
-    """There is a whole key, or none."""
+    """The key is complete or does not exist."""
     key = root / "state" / "fsrace-lint" / "cache.key"
     assert not key.exists() or key.stat().st_size == 32
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the explorer needs fork")
 @pytest.mark.parametrize("options", [{"filesystem": "nfs"}, {"crash": "kill"}], ids=["nfs", "kill"])
-def test_two_hosts_make_the_key_of_a_shared_home(options: dict[str, Any]) -> None:
+def test_two_hosts_create_one_key_in_a_shared_home(options: dict[str, Any]) -> None:
     explore(
         make_a_key, agree=True, check=is_whole, preemptions=2, max_schedules=60, samples=15, **options
     ).assert_ok()
@@ -773,24 +792,24 @@ STEERING_ENTRY: Final = ENTRY.replace("<module>", "::error::##[x]\\u001b[2J\\u20
         "elsewhere", "root", "steering", "nul", "bom",
     ],
 )  # fmt: skip
-def test_a_planted_baseline(text: str, code: int) -> None:
+def test_malicious_baseline_causes_no_internal_error(text: str, code: int) -> None:
     write({"a.py": HAZARD, "known.json": text})
     result = run("check", "--baseline=known.json", "--no-cache", code=code)
     assert steering(result.stdout + result.stderr) == set()
-    assert "internal failure" not in result.stderr
+    assert "internal error" not in result.stderr
     assert (code == 1) == ("FSR101" in result.stdout)
     if code == 1:
         gone = run("check", "--baseline=known.json", "--prune-baseline", "--no-cache", code=1)
-        # of what lies elsewhere nobody can say that it has gone
-        assert ("has gone from the baseline" in gone.stderr) == ("/etc/passwd" not in text)
+        # for a path outside the project, it is unknown whether the finding still exists
+        assert ("was removed from the baseline" in gone.stderr) == ("/etc/passwd" not in text)
         assert steering(gone.stderr) == set()
 
 
 @NEEDS_POSIX
 @pytest.mark.parametrize("names", [("pyproject.toml",), (".gitignore", "b.py")], ids=" ".join)
 @pytest.mark.parametrize("kind", ["pipe", "endless", "huge"])
-def test_what_never_ends(names: tuple[str, ...], kind: str) -> None:
-    """It is neither waited for nor read."""
+def test_endless_input_files_are_not_read(names: tuple[str, ...], kind: str) -> None:
+    """The check neither waits for the file nor reads it completely."""
     write({"a.py": HAZARD})
     for name in names:
         Path(name).unlink(missing_ok=True)
@@ -805,16 +824,16 @@ def test_what_never_ends(names: tuple[str, ...], kind: str) -> None:
     done = subprocess.run(["/bin/sh", "-c", limited, LINTER], capture_output=True, check=False)
     is_needed = "pyproject.toml" in names
     assert done.returncode == (2 if is_needed else 1), done.stderr
-    assert b"internal failure" not in done.stderr
+    assert b"internal error" not in done.stderr
     assert is_needed == (b"FSR101" not in done.stdout)
 
 
-# Nothing is written elsewhere.
+# Nothing is written outside the project.
 
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A folder beside the project, with a file that must stay as it is."""
+    """A directory next to the project, with a file that must not change."""
     folder = tmp_path.with_name(f"{tmp_path.name}-outside")
     folder.mkdir()
     (folder / "precious").write_text("precious")
@@ -834,7 +853,9 @@ WRITING: Final = (
 @pytest.mark.parametrize("command", WRITING, ids=" ".join)
 class TestLinks:
     @pytest.mark.parametrize("kind", ["precious", "dangling", "folder", "chain", "git"])
-    def test_what_leads_elsewhere(self, command: tuple[str, ...], kind: str, outside: Path) -> None:
+    def test_link_out_of_the_project_is_not_followed(
+        self, command: tuple[str, ...], kind: str, outside: Path
+    ) -> None:
         write({"a.py": HAZARD, ".git/hooks/pre-push": "precious"})
         target = {"git": Path(".git/hooks/pre-push"), "folder": outside}.get(kind, outside / kind)
         link = Path("link")
@@ -845,15 +866,15 @@ class TestLinks:
         named = "link/new" if kind == "folder" else "link"
         for name in (named, str(Path(named).absolute())):
             result = CliRunner().invoke(main.main, [part.format(name) for part in command])
-            # what is none of ours is left alone before it is known to be behind a link
+            # a file that fsrace-lint did not write is refused before the link is detected
             is_left = "--write" in command[1] or command == ("vendor", "{}")
             assert result.exit_code in ({1, 2} if is_left else {2})
-            assert is_left or "is a symbolic link, or behind one, and leads to" in result.stderr
+            assert is_left or "goes through a symbolic link to " in result.stderr
         assert [(path.name, path.read_text()) for path in outside.iterdir()] == [("precious", "precious")]
         assert Path(".git/hooks/pre-push").read_text() == "precious"
         assert link.is_symlink()
 
-    def test_what_stays_here(self, command: tuple[str, ...]) -> None:
+    def test_link_inside_the_project_is_followed(self, command: tuple[str, ...]) -> None:
         write({"a.py": HAZARD, "real/x": ""})
         Path("link").symlink_to("real")
         Path("real/named").symlink_to("there")
@@ -862,22 +883,26 @@ class TestLinks:
         assert Path("link").is_symlink()
         assert Path("real/named").is_symlink()
 
-    def test_a_circle(self, command: tuple[str, ...]) -> None:
+    def test_link_cycle_is_an_error(self, command: tuple[str, ...]) -> None:
         write({"a.py": HAZARD})
         Path("one").symlink_to("two")
         Path("two").symlink_to("one")
         result = run(*(part.format("one") for part in command), code=2)
-        assert "internal failure" not in result.stderr
+        assert "internal error" not in result.stderr
 
-    def test_a_name_elsewhere_is_believed(self, command: tuple[str, ...], outside: Path) -> None:
+    def test_explicit_path_outside_the_project_is_written(
+        self, command: tuple[str, ...], outside: Path
+    ) -> None:
         write({"a.py": HAZARD})
         CliRunner().invoke(main.main, [part.format(outside / "new") for part in command])
         assert (outside / "new").stat().st_size > 0
 
 
 @NEEDS_POSIX
-def test_a_link_that_comes_in_between(outside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is looked at again before the file is put there, and then only the link could be replaced."""
+def test_link_created_during_the_write_is_not_followed(
+    outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The path is checked again before the rename, which could only replace the link itself."""
     write({"a.py": HAZARD})
     real = os.fsync
 
@@ -888,15 +913,15 @@ def test_a_link_that_comes_in_between(outside: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(os, "fsync", plant)
     result = run("check", "--output-file=report", code=2)
-    assert "report cannot be written: is not a regular file" in result.stderr
+    assert "cannot write report: the file is not a regular file" in result.stderr
     assert (outside / "precious").read_text() == "precious"
 
 
 @NEEDS_POSIX
 class TestStreams:
     @pytest.mark.parametrize("name", ["/dev/stdout", "/proc/self/fd/1", "/dev/fd/2"])
-    def test_what_is_appended_to(self, name: str) -> None:
-        """A shell that appends to a file: what it held stays."""
+    def test_report_is_appended_to_a_redirected_stream(self, name: str) -> None:
+        """A shell redirection with `>>` keeps the previous content of the file."""
         if not Path(name).exists():
             pytest.skip("this system has no such name")
         write({"a.py": HAZARD, "log": "before\n"})
@@ -905,18 +930,18 @@ class TestStreams:
         done = subprocess.run(["/bin/sh", "-c", line, LINTER], capture_output=True, check=False)
         assert done.returncode == 1, done.stderr
         held = Path("log").read_text()
-        assert held.startswith("before\na.py:4:5: FSR101")
+        assert held.startswith("before\na.py:4:5: FSR101 ")
 
-    def test_a_pipe(self) -> None:
+    def test_report_is_written_to_a_pipe(self) -> None:
         write({"a.py": HAZARD})
         os.mkfifo("pipe")
         with subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE) as reader:
             run("check", "--output-file=pipe", code=1)
-            said, _ = reader.communicate(timeout=60)
-        assert said.startswith(b"a.py:4:5: FSR101")
+            output, _ = reader.communicate(timeout=60)
+        assert output.startswith(b"error[FSR101]: ")
         assert stat.S_ISFIFO(os.lstat("pipe").st_mode)
 
-    def test_a_closed_one(self) -> None:
+    def test_closed_stream_is_an_error(self) -> None:
         write({"a.py": HAZARD})
         result = run("check", "--output-file=/dev/fd/987", code=2)
-        assert "cannot be written: Bad file descriptor" in result.stderr
+        assert result.stderr == "Error: cannot write /dev/fd/987: Bad file descriptor\n"

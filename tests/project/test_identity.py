@@ -1,4 +1,4 @@
-"""However it is run, the findings are the same to the byte."""
+"""Findings are identical to the byte for any number of jobs, with a cache, and in flake8."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ LISTINGS = ((), ("--profile=strict", "--show-silenced"), ("--show-suppressed",),
 
 
 @pytest.mark.parametrize("options", LISTINGS)
-def test_a_project_for_several_processes(large_project: Path, options: tuple[str, ...]) -> None:
+def test_large_project_is_reported_identically(large_project: Path, options: tuple[str, ...]) -> None:
     first = identical.check(large_project, "--jobs=1", *options)
     assert b'"FSR' in first.report
     assert identical.different(large_project, *options) == []
 
 
-def test_with_a_baseline(large_project: Path) -> None:
+def test_baselines_are_identical(large_project: Path) -> None:
     for jobs in identical.JOBS:
         assert start("check", f"--jobs={jobs}", f"--write-baseline=b{jobs}.json").returncode == 0
     one, two, four = (Path(f"b{jobs}.json").read_bytes() for jobs in identical.JOBS)
@@ -38,25 +38,25 @@ def test_with_a_baseline(large_project: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="file names are text there")
-def test_names_that_are_no_text(large_project: Path) -> None:
+def test_undecodable_names_are_reported_identically(large_project: Path) -> None:
     shutil.copy("pkg0/m0.py", os.fsdecode(b"pkg0/m\xff.py"))
     assert b"udcff" in identical.check(large_project, "--jobs=1").report
     assert identical.different(large_project) == []
 
 
-def test_flake8(large_project: Path) -> None:
+def test_flake8_reports_the_same_findings(large_project: Path) -> None:
     ours = identical.by_us(large_project)
     assert len(ours) > 24
     assert identical.by_flake8(large_project, 2) == ours
 
 
-def test_the_examples(here: Path) -> None:
+def test_examples_are_reported_identically(here: Path) -> None:
     tree = Path(shutil.copytree(EXAMPLES, here / "examples"))
     assert identical.different(tree) == []
     assert identical.by_flake8(tree, 2) == identical.by_us(tree)
 
 
-def test_a_difference_is_seen(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_difference_is_detected(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write({"a.py": ""})
     real = identical.check
 

@@ -1,4 +1,4 @@
-"""Layers: which package may import which, and our own imports held against the table."""
+"""Layers: a table of allowed imports between packages, checked against the actual imports."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LAYERS: Final[Mapping[str, str]] = {
     "analysis.queries": "analysis.accesses analysis.callgraph analysis.dataflow analysis.paths"
     " analysis.synchronization catalog engine files program",
     "findings": "config files",
-    "rules": "analysis files findings syntax",
+    "rules": "analysis config files findings syntax",
     "fixes": "catalog files findings syntax",
     "report": "files findings",
     "pipeline": "analysis catalog config engine files findings fixes program report rules syntax",
@@ -56,9 +56,9 @@ LAYERS: Final[Mapping[str, str]] = {
     "__init__": "",
     "__main__": "cli",
 }
-"""What each package may import besides itself: the lower layers. Names are without `fsrace_lint.`.
+"""The lower layers that each package may import, in addition to itself. Names are without `fsrace_lint.`.
 
-Every module may import `__init__`, which holds the version.
+Every module may import `__init__`, which contains the version.
 """
 LIBRARIES: Final[Mapping[str, str]] = {
     "ast": "syntax fixes flake8_plugin",
@@ -70,7 +70,7 @@ LIBRARIES: Final[Mapping[str, str]] = {
     "msgspec": "analysis catalog cli config engine explore files findings fixes integrations pipeline program"
     " report rules syntax",
     "pathspec": "files.gitignore",
-    # what processes bring to a collective is pickled, as torch.distributed does it, and so are their results
+    # arguments of collectives are pickled, as in torch.distributed, and so are the results of processes
     "pickle": "explore.process.collectives explore.process.worker safe",
     "pygls": "integrations.server",
     "rich": "report.cells cli.commands.progress_bar",
@@ -78,15 +78,15 @@ LIBRARIES: Final[Mapping[str, str]] = {
     "tomli": "catalog.lexicon catalog.reading config.settings",
     "tomllib": "catalog.lexicon catalog.reading config.settings",
 }
-"""Who may import what is no ordinary part of the standard library."""
+"""The packages that may import third-party libraries and special standard modules."""
 RULES_SHARE: Final = ("rules.base", "rules.remedies", "rules.references")
-"""What rules may import of their own package: never each other."""
+"""The modules of their own package that rules may import: never each other."""
 SPECIAL = frozenset({"ast", "tokenize", "tomllib", "symtable", "pickle", "shelve", "marshal", "dbm"})
-"""Modules of the standard library that are ordinary for nobody."""
+"""Modules of the standard library that a package may import only if `LIBRARIES` lists it."""
 
 
-def lies_in(module: str, packages: str) -> bool:
-    """Whether a module is one of some packages, or in one."""
+def is_in(module: str, packages: str) -> bool:
+    """Return whether a module is one of these packages, or is in one of them."""
     return any(f"{module}.".startswith(f"{package}.") for package in packages.split())
 
 
@@ -95,22 +95,22 @@ RECURSION: Final = "analysis.interpretation"
 
 
 def layer_of(module: str) -> str | None:
-    """The layer of a module."""
-    return next((layer for layer in LAYERS if lies_in(module, layer)), None)
+    """Return the layer of a module."""
+    return next((layer for layer in LAYERS if is_in(module, layer)), None)
 
 
 def is_forbidden(module: str, target: str) -> bool:
-    """Whether one module of ours must not import another."""
+    """Return whether a module of the package must not import another one."""
     layer = layer_of(module)
     if target in {"__init__", RECURSION}:
         return False
     if module.startswith("rules.") and module not in RULES_SHARE:
-        return not lies_in(target, f"{LAYERS['rules']} {' '.join(RULES_SHARE)}")
-    return layer is None or not lies_in(target, f"{layer} {LAYERS[layer]}")
+        return not is_in(target, f"{LAYERS['rules']} {' '.join(RULES_SHARE)}")
+    return layer is None or not is_in(target, f"{layer} {LAYERS[layer]}")
 
 
 def violations(module: str, text: str) -> list[str]:
-    """What a module with this text imports and must not."""
+    """Return the imports that a module with this text must not have."""
     found = set()
     for name in imported(ast.parse(text)):
         top = name.partition(".")[0]
@@ -118,42 +118,42 @@ def violations(module: str, text: str) -> list[str]:
             target = our_module(name)
             if target != module and is_forbidden(module, target):
                 found.add(target)
-        elif (top in SPECIAL or top not in sys.stdlib_module_names) and not lies_in(
+        elif (top in SPECIAL or top not in sys.stdlib_module_names) and not is_in(
             module, LIBRARIES.get(top, "")
         ):
             found.add(top)
     return sorted(found)
 
 
-def test_a_module_lies_in_a_layer() -> None:
+def test_every_module_has_a_layer() -> None:
     assert [module for module in MODULES if layer_of(module) is None] == ["analysis"]
     assert MODULES["analysis"].name == "__init__.py"
 
 
-def test_lower_layers_are_imported_only() -> None:
+def test_modules_import_only_lower_layers() -> None:
     found = {module: violations(module, path.read_text("utf-8")) for module, path in MODULES.items()}
     assert {module: wrong for module, wrong in found.items() if wrong} == {}
 
 
-def test_recursion_needs_no_import() -> None:
-    """What lower layers ask of higher ones is a Protocol: it imports types alone."""
+def test_recursion_module_imports_only_types() -> None:
+    """Lower layers call higher ones through a Protocol, which needs no other import."""
     tree = ast.parse(MODULES[RECURSION].read_text("utf-8"))
     modules = {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
     assert modules == {"__future__", "typing"}
 
 
 def test_layers_are_in_order() -> None:
-    """A layer imports those before it: so there is no circle of packages."""
+    """A layer imports only the layers before it, so packages have no import cycle."""
     order = [*LAYERS]
     for layer, below in LAYERS.items():
         for each in below.split():
-            inner = [position for position, other in enumerate(order) if lies_in(other, each)]
+            inner = [position for position, other in enumerate(order) if is_in(other, each)]
             assert inner, f"{layer} names {each}, which is no layer"
             assert max(inner) < order.index(layer)
 
 
-def circles(imports: Mapping[str, set[str]]) -> list[list[str]]:
-    """Groups of modules that import each other, also by way of others."""
+def cycles(imports: Mapping[str, set[str]]) -> list[list[str]]:
+    """Return groups of modules that import each other, directly or indirectly."""
     sorter = graphlib.TopologicalSorter(imports)
     try:
         sorter.prepare()
@@ -162,41 +162,41 @@ def circles(imports: Mapping[str, set[str]]) -> list[list[str]]:
     return []
 
 
-def test_no_imports_in_a_circle() -> None:
-    """Also where only type checkers import."""
+def test_modules_have_no_import_cycles() -> None:
+    """This includes imports for type checkers only."""
     imports: dict[str, set[str]] = {}
     for module, path in MODULES.items():
         names = imported(ast.parse(path.read_text("utf-8")))
         imports[module] = {our_module(name) for name in names if name.partition(".")[0] == NAME} - {module}
-    assert circles(imports) == []
+    assert cycles(imports) == []
 
 
-def test_a_circle_is_found() -> None:
-    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) != []
-    assert circles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+def test_cycle_is_detected() -> None:
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) != []
+    assert cycles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
 
 
-def test_few_modules_stand_at_the_top() -> None:
-    beside = [module for module, path in MODULES.items() if path.parent == PACKAGE and path.stem == module]
-    assert sorted(beside) == ["__init__", "__main__", "codemod", "flake8_plugin", "safe"]
+def test_top_level_modules() -> None:
+    found = [module for module, path in MODULES.items() if path.parent == PACKAGE and path.stem == module]
+    assert sorted(found) == ["__init__", "__main__", "codemod", "flake8_plugin", "safe"]
 
 
-def test_packages_say_what_they_are_for() -> None:
-    """In three lines at most."""
+def test_packages_have_short_docstrings() -> None:
+    """A package has a docstring of at most three lines."""
     packages = {module: path for module, path in MODULES.items() if path.name == "__init__.py"}
-    said = {
+    docstrings = {
         module: ast.get_docstring(ast.parse(path.read_text("utf-8"))) for module, path in packages.items()
     }
-    lines = {module: [*filter(None, (text or "").splitlines())] for module, text in said.items()}
+    lines = {module: [*filter(None, (text or "").splitlines())] for module, text in docstrings.items()}
     assert {module: len(found) for module, found in lines.items() if not 1 <= len(found) <= 3} == {}
 
 
 OTHERS_PRIVATE = frozenset({"_asdict", "_exit", "_fields", "_getframe", "_replace", "_server"})
-"""What is private by its name alone, in Python and in pygls."""
+"""Public names of Python and pygls that begin with an underscore."""
 
 
 def private(tree: ast.AST) -> Iterator[str]:
-    """Names of other modules that code uses though they are private: attributes, imports, what it patches."""
+    """Yield the private names of other modules that code reads, imports, or patches."""
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(value=ast.Name(id="self" | "cls")):
@@ -208,20 +208,20 @@ def private(tree: ast.AST) -> Iterator[str]:
             case ast.Call(
                 func=ast.Attribute(attr="setattr"), args=[owner, ast.Constant(value=str(name)), *_]
             ):
-                # the helpers are one file for others to copy: what only they use is private
+                # `safe` is one file that users copy, so its internal names are private
                 used = [] if ast.unparse(owner) == "safe" else [name]
             case _:
                 continue
         yield from (name for name in used if re.match("_(?!_)", name) and name not in OTHERS_PRIVATE)
 
 
-def test_tests_use_what_is_public() -> None:
+def test_tests_use_only_public_names() -> None:
     found = {str(path): sorted(private(ast.parse(path.read_text("utf-8")))) for path in TESTS.rglob("*.py")}
     assert {name: used for name, used in found.items() if used} == {}
 
 
-def test_no_module_of_tests_imports_another() -> None:
-    """What several of them use is in `support`."""
+def test_test_modules_do_not_import_each_other() -> None:
+    """Code that multiple test modules use is in `support`."""
     importing = re.compile(r"^\s*(?:from|import) (test_\w+|tests\.)", re.MULTILINE)
     found = {str(path): importing.findall(path.read_text("utf-8")) for path in TESTS.rglob("*.py")}
     assert {name: used for name, used in found.items() if used} == {}
@@ -236,7 +236,7 @@ def test_no_module_of_tests_imports_another() -> None:
         ("self._name, module.__name__, value._replace(x=1)", []),
     ],
 )
-def test_what_is_private(text: str, found: list[str]) -> None:
+def test_private_names_are_detected(text: str, found: list[str]) -> None:
     assert [*private(ast.parse(text))] == found
 
 
@@ -297,12 +297,12 @@ def test_what_is_private(text: str, found: list[str]) -> None:
         ("analysis.dataflow", "import fsrace_lint.analysis.values.abstract_values", []),
     ],
 )
-def test_the_layers_forbid(module: str, text: str, found: list[str]) -> None:
+def test_forbidden_imports_are_detected(module: str, text: str, found: list[str]) -> None:
     assert module in MODULES
     assert violations(module, text) == found
 
 
-def test_a_new_module_has_no_layer() -> None:
+def test_unknown_module_has_no_layer() -> None:
     assert layer_of("helpers") is None
     assert violations("helpers", "from fsrace_lint.files import spans") == ["files.spans"]
     assert layer_of("syntax.helpers") == "syntax"
@@ -347,9 +347,7 @@ for form in sys.argv[1:]:
         *((HAZARD, [form]) for form in sorted(SHOWING_FIXES)),
     ],
 )
-def test_only_reports_that_show_fixes_load_what_makes_them(
-    tmp_path: Path, text: str, forms: list[str]
-) -> None:
+def test_only_formats_that_show_fixes_import_libcst(tmp_path: Path, text: str, forms: list[str]) -> None:
     (tmp_path / "pyproject.toml").write_text("", "utf-8")
     (tmp_path / "main.py").write_text(text, "utf-8")
     command = [sys.executable, "-c", COMMAND, *forms]
@@ -367,8 +365,10 @@ def test_only_reports_that_show_fixes_load_what_makes_them(
         (HAZARD, "fix", [1, ["libcst"]]),
     ],
 )
-def test_what_is_loaded(tmp_path: Path, text: str, task: str, expected: list[object]) -> None:
-    """A check loads nothing of what repairs, prints or plugs in."""
+def test_check_imports_no_optional_libraries(
+    tmp_path: Path, text: str, task: str, expected: list[object]
+) -> None:
+    """A check does not import the libraries for fixes, output, or plugins."""
     (tmp_path / "pyproject.toml").write_text("", "utf-8")
     (tmp_path / "main.py").write_text(text, "utf-8")
     done = subprocess.run(

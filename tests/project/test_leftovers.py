@@ -1,4 +1,4 @@
-"""A run of the tests that leaves something behind fails, and says what it is."""
+"""A test run fails if it leaves processes or files behind, and lists them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEAVING = {
 
 
 @pytest.mark.parametrize(("what", "options"), [*((what, ()) for what in LEAVING), ("folder", ("-n2",))])
-def test_what_is_left_is_told(what: str, options: tuple[str, ...], tmp_path: Path) -> None:
+def test_leftovers_are_reported(what: str, options: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["support.leftovers"]\n')
     (tmp_path / "test_it.py").write_text(
         f"import socket, subprocess, tempfile\n\ndef test_it():\n    {LEAVING[what]}\n"

@@ -1,4 +1,4 @@
-"""The harness of the Markdown cases: wrong expectations fail, and malformed documents are errors."""
+"""The harness for Markdown cases: wrong expectations fail, and malformed documents are errors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DIFF = """\
 
 
 def document(folder: Path, *blocks: str) -> Path:
-    """Write a document with one case; each block is text, its fences included."""
+    """Write a document with one case; each block is text that includes its fences."""
     folder.mkdir(exist_ok=True)
     file = folder / "doc.md"
     file.write_text("# Title\n\n" + "\n".join(blocks), "utf-8")
@@ -58,13 +58,13 @@ def case(folder: Path, *blocks: str) -> Case:
 
 
 def problems(folder: Path, *blocks: str) -> list[str]:
-    """The failures of one case, without the folder of the document."""
+    """Return the failures of one case, without the directory of the document."""
     found, _ = failures(case(folder, *blocks), folder / "run")
     return [problem.partition("doc.md")[2] for problem in found]
 
 
 class TestDocuments:
-    def test_a_heading_with_code_is_a_case(self, tmp_path: Path) -> None:
+    def test_heading_with_code_is_a_case(self, tmp_path: Path) -> None:
         file = tmp_path / "doc.md"
         file.write_text(
             "# Rule\n\n## Group\n\nProse.\n\n### One\n\n```py\na = 1\n```\n\n### Two\n\n```py\nb = 2\n```\n\n"
@@ -90,7 +90,7 @@ class TestDocuments:
             (tmp_path / name).write_text("# T\n\n```py\n```\n", "utf-8")
         assert [one.document.name for one in collect(tmp_path)] == ["a.md", "y.md", "z.md"]
 
-    def test_marks_are_taken_out(self, tmp_path: Path) -> None:
+    def test_marks_are_removed_from_the_code(self, tmp_path: Path) -> None:
         one = case(tmp_path, py("a()  # noqa: FSR101  # error: FSR101 FSR105  # known miss: FSR201\nb()"))
         assert one.files["main.py"].text == "a()  # noqa: FSR101\nb()\n"
         assert sorted(one.files["main.py"].marks) == [
@@ -99,7 +99,7 @@ class TestDocuments:
             ("known miss", "FSR201", 1),
         ]
 
-    def test_the_project_is_written_as_it_stands(self, tmp_path: Path) -> None:
+    def test_project_is_written_unchanged(self, tmp_path: Path) -> None:
         one = case(tmp_path, "```toml\n[tool.x]\n```\n", "`pkg/a.py`\n", py("a = 1\nb = 2"))
         root = one.write(tmp_path / "run", "\r\n")
         assert (root / "pkg/a.py").read_bytes() == b"a = 1\r\nb = 2\r\n"
@@ -132,31 +132,33 @@ class TestDocuments:
             ([py("a"), "# Title\n"], "doc.md:7: a second case with this title"),
         ],
     )
-    def test_what_is_malformed_is_an_error(self, tmp_path: Path, blocks: Sequence[str], message: str) -> None:
+    def test_malformed_document_is_an_error(
+        self, tmp_path: Path, blocks: Sequence[str], message: str
+    ) -> None:
         with pytest.raises(CaseError) as error:
             parse(document(tmp_path, *blocks))
         assert message in str(error.value)
 
-    def test_a_block_before_any_heading(self, tmp_path: Path) -> None:
+    def test_block_before_any_heading_is_an_error(self, tmp_path: Path) -> None:
         (tmp_path / "doc.md").write_text("```py\n```\n", "utf-8")
         with pytest.raises(CaseError, match=r"doc\.md:1: the block stands before any heading"):
             parse(tmp_path / "doc.md")
 
 
 class TestMarks:
-    def test_what_is_right_has_no_failures(self, tmp_path: Path) -> None:
+    def test_correct_case_has_no_failures(self, tmp_path: Path) -> None:
         assert problems(tmp_path, py(f"{HAZARD}  # error: FSR101"), DIFF) == []
 
-    def test_an_unexpected_finding(self, tmp_path: Path) -> None:
+    def test_unexpected_finding_fails(self, tmp_path: Path) -> None:
         (problem,) = problems(tmp_path, py(HAZARD), DIFF)
-        assert problem.startswith(":9: expected nothing, found FSR101 (another process can create path after")
+        assert problem.startswith(":9: expected nothing, found FSR101 (directory `path` is created after")
 
-    def test_a_missing_finding(self, tmp_path: Path) -> None:
+    def test_missing_finding_fails(self, tmp_path: Path) -> None:
         assert problems(tmp_path, py("a = 1\nb = 2  # error: FSR101")) == [
             ":5: expected FSR101, found nothing"
         ]
 
-    def test_the_wrong_line(self, tmp_path: Path) -> None:
+    def test_wrong_line_fails(self, tmp_path: Path) -> None:
         code = HAZARD.replace("isdir(path):", "isdir(path):  # error: FSR101")
         found = problems(tmp_path, py(code), DIFF)
         assert [problem.partition(" (")[0] for problem in found] == [
@@ -164,39 +166,39 @@ class TestMarks:
             ":9: expected nothing, found FSR101",
         ]
 
-    def test_the_wrong_code(self, tmp_path: Path) -> None:
+    def test_wrong_code_fails(self, tmp_path: Path) -> None:
         found = problems(tmp_path, py(f"{HAZARD}  # error: FSR103"), DIFF)
         assert [problem.partition(" (")[0] for problem in found] == [
             ":9: expected nothing, found FSR101",
             ":9: expected FSR103, found nothing",
         ]
 
-    def test_twice_is_not_once(self, tmp_path: Path) -> None:
+    def test_one_finding_does_not_match_two_marks(self, tmp_path: Path) -> None:
         found = problems(tmp_path, py(f"{HAZARD}  # error: FSR101 FSR101"), DIFF)
         assert found == [":9: expected FSR101, found nothing"]
 
-    def test_in_another_file(self, tmp_path: Path) -> None:
+    def test_mark_in_another_file_fails(self, tmp_path: Path) -> None:
         blocks = [py("a = 1  # error: FSR101"), "`pkg/b.py`\n", py(f"{HAZARD}  # error: FSR101")]
         blocks.append(DIFF.replace("main.py", "pkg/b.py"))
         assert problems(tmp_path, *blocks) == [":4: expected FSR101, found nothing"]
 
-    def test_a_known_miss_that_is_one(self, tmp_path: Path) -> None:
+    def test_known_miss_passes(self, tmp_path: Path) -> None:
         assert problems(tmp_path, py("a = 1  # known miss: FSR101")) == []
 
-    def test_a_known_miss_that_is_found(self, tmp_path: Path) -> None:
+    def test_reported_known_miss_fails(self, tmp_path: Path) -> None:
         (problem,) = problems(tmp_path, py(f"{HAZARD}  # known miss: FSR101"), DIFF)
         assert problem.startswith(":9: expected nothing, found FSR101")
         assert problem.endswith("; it was a known miss, write `# error: FSR101`")
 
-    def test_a_known_false_alarm_that_is_one(self, tmp_path: Path) -> None:
+    def test_known_false_alarm_passes(self, tmp_path: Path) -> None:
         assert problems(tmp_path, py(f"{HAZARD}  # known false alarm: FSR101"), DIFF) == []
 
-    def test_a_known_false_alarm_that_is_gone(self, tmp_path: Path) -> None:
+    def test_unreported_known_false_alarm_fails(self, tmp_path: Path) -> None:
         assert problems(tmp_path, py("a = 1  # known false alarm: FSR101")) == [
             ":4: expected FSR101, found nothing; it was a known false alarm, remove the mark"
         ]
 
-    def test_settings_count(self, tmp_path: Path) -> None:
+    def test_settings_of_the_case_apply(self, tmp_path: Path) -> None:
         toml = '```toml\n[tool.fsrace-lint]\nignore = ["FSR101"]\n```\n'
         assert problems(tmp_path, toml, py(HAZARD)) == []
         (problem,) = problems(tmp_path / "again", toml, py(f"{HAZARD}  # error: FSR101"))
@@ -204,69 +206,71 @@ class TestMarks:
 
 
 class TestFixes:
-    def test_a_safe_fix_needs_a_diff(self, tmp_path: Path) -> None:
+    def test_safe_fix_requires_a_diff(self, tmp_path: Path) -> None:
         (problem,) = problems(tmp_path, py(f"{HAZARD}  # error: FSR101"))
         assert problem.startswith(":1: there is no `diff` block for this (FSRACE_UPDATE_CASES=1 writes it)")
         assert "++    os.makedirs(path, exist_ok=True)" in problem
 
-    def test_another_diff(self, tmp_path: Path) -> None:
+    def test_wrong_diff_fails(self, tmp_path: Path) -> None:
         wrong = DIFF.replace("exist_ok=True", "exist_ok=False")
         (problem,) = problems(tmp_path, py(f"{HAZARD}  # error: FSR101"), wrong)
         assert problem.startswith(":12: the `diff` block differs")
         assert "-+    os.makedirs(path, exist_ok=False)\n++    os.makedirs(path, exist_ok=True)\n" in problem
 
-    def test_a_diff_where_nothing_changes(self, tmp_path: Path) -> None:
+    def test_diff_without_a_change_fails(self, tmp_path: Path) -> None:
         (problem,) = problems(tmp_path, py("a = 1"), DIFF)
         assert problem.startswith(":7: the `diff` block differs")
 
-    def test_an_unsafe_fix_is_asked_for(self, tmp_path: Path) -> None:
+    def test_unsafe_fix_is_compared_only_with_a_block(self, tmp_path: Path) -> None:
         code = HAZARD.replace("        os.", "        print(path)\n        os.")
         assert problems(tmp_path, py(f"{code}  # error: FSR101")) == []
         (problem,) = problems(tmp_path / "again", py(f"{code}  # error: FSR101"), "```diff unsafe\n```\n")
         assert problem.startswith(":13: the `diff unsafe` block differs")
         assert "++        os.makedirs(path, exist_ok=True)" in problem
 
-    def test_a_refusal_needs_its_words(self, tmp_path: Path) -> None:
+    def test_refusal_requires_a_text_block(self, tmp_path: Path) -> None:
         code = "import os\n\n\ndef drop(path):\n    os.path.exists(path) and os.remove(path)  # error: FSR103"
         (problem,) = problems(tmp_path, py(code))
         assert problem.startswith(":1: there is no `text` block for this")
-        line = "main.py:5: FSR103: the call is not a statement of its own\n"
+        line = "main.py:5: FSR103: the call is not a statement on its own line\n"
         assert f"+{line}" in problem
         assert problems(tmp_path / "again", py(code), f"```text\n{line}```\n") == []
 
-    def test_empty_context_lines_may_lose_their_blank(self, tmp_path: Path) -> None:
+    def test_trailing_space_of_empty_context_lines_is_optional(self, tmp_path: Path) -> None:
         with_blanks = DIFF.replace("@@\n\n\n", "@@\n \n \n")
         assert with_blanks != DIFF
         assert problems(tmp_path, py(f"{HAZARD}  # error: FSR101"), with_blanks) == []
 
-    def test_a_fix_that_does_not_help(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_fix_that_leaves_the_finding_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         bend(monkeypatch, lambda before: f"# fixed\n{before}")
         found = problems(tmp_path, py(f"{HAZARD}  # error: FSR101"), DIFF)
         assert ":1: the fix leaves or brings FSR101 in main.py" in found
 
-    def test_a_fix_that_brings_another_finding(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_fix_that_adds_a_finding_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         code = HAZARD.replace("not ", "").replace("makedirs", "remove")
         bend(monkeypatch, lambda _: f"{code}\n")
         found = problems(tmp_path, py(f"{HAZARD}  # error: FSR101"), DIFF)
         assert ":1: the fix leaves or brings FSR103 in main.py" in found
 
-    def test_a_fix_that_hides_another_finding(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_fix_that_hides_another_finding_fails(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         bend(monkeypatch, lambda _: "a = 1\n")
         tree = "import shutil\ndef drop(path):\n    if path.exists():\n        shutil.rmtree(path)"
         found = problems(tmp_path, py(f"{HAZARD}  # error: FSR101\n{tree}  # error: FSR103"))
         assert ":1: the fix also hides FSR103 in main.py" in found
 
-    def test_a_fix_that_never_ends(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_fix_that_is_not_idempotent_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         bend(monkeypatch, lambda before: f"{before}# again\n")
         found = problems(tmp_path, py(f"{HAZARD}  # error: FSR101"), DIFF)
         assert ":1: fixing it again changes it again" in found
 
-    def test_a_fix_that_cannot_be_written(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_fix_that_cannot_be_written_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(repair, "write", lambda *_: "is read-only")
         found = problems(tmp_path, py(f"{HAZARD}  # error: FSR101"), DIFF)
         assert ":1: main.py was not written: is read-only" in found
 
-    def test_a_failure_of_the_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_run_error_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         real = check.check
 
         def broken(*args: object) -> list[tuple[Run, Checked]]:
@@ -281,7 +285,7 @@ class TestFixes:
 
 
 def bend(monkeypatch: pytest.MonkeyPatch, change: object) -> None:
-    """Let every repair give another text."""
+    """Make every repair return a changed text."""
     import msgspec
 
     real = repair.repair
@@ -322,7 +326,8 @@ class TestUpdate:
         assert text.count(DIFF) == 3
         assert text.count(DIFF.replace("```diff", "```diff unsafe")) == 1
         assert "## Gone\n\n```py\na = 1\n```\n\n## Refused" in text
-        assert "```text\nmain.py:2: FSR103: the call is not a statement of its own\n```\n\n## Asked" in text
+        refusal = "main.py:2: FSR103: the call is not a statement on its own line"
+        assert f"```text\n{refusal}\n```\n\n## Asked" in text
         assert [failures(one, tmp_path / one.title)[0] for one in parse(file)] == [[]] * 5
         assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["doc.md"]
 

@@ -1,4 +1,4 @@
-"""What changes nothing about a program changes neither what is found in it nor what fixes make of it."""
+"""Changes that preserve the behavior of a program do not change its findings and fixes."""
 
 from __future__ import annotations
 
@@ -24,66 +24,66 @@ if TYPE_CHECKING:
     from fsrace_lint.findings.finding import Finding
 
 EVERY: Final = bound(120, 30)
-"""Of so many cases one is changed in each way, drawn anew for each commit; all of them take minutes."""
+"""One of this many cases is changed in each way, drawn again for each commit; all cases take minutes."""
 ALL: Final = os.environ.get("FSRACE_ALL_CHANGES") == "1"
 
 KNOWN: Final = {
-    # The name is evidence, and another one is none.
+    # The name is evidence, and the new name is not.
     "renamed": (
-        "tensorflow: Several workers / Every worker saves to one path",
-        "tensorflow: Several workers / The chief by its type",
-        "named-answers: In one function / Names for the answer",
-        "branches: In one function / Ternaries",
-        "framework-hooks: Frameworks / Hooks and helpers",
-        "work-items: What is dealt out to the processes",
-        "local-guard-on-shared-path: Hazards / What the settings name",
-        "divergence: What an object decides by itself / A trainer that something unknown has made",
-        "node-local: On the node of the main process / Data that the settings name as shared",
+        "tensorflow: Multiple workers / Every worker saves to the same path",
+        "tensorflow: Multiple workers / The chief is chosen by task type",
+        "named-answers: In one function / In a variable",
+        "branches: In one function / Conditional expressions",
+        "framework-hooks: Frameworks / Rank attributes of hooks and frameworks",
+        "work-items: Items of a batch",
+        "local-guard-on-shared-path: Hazards / Paths in `shared-paths`",
+        "divergence: Objects that check the rank themselves / A trainer created by an unknown library",
+        "node-local: Written on the node of rank 0 / Shared paths from the settings",
         "type-hints: Names / The only class of that name",
-        "order: What one process alone makes / All delete it",
-        "collective-under-file-check: Look-alikes / A loader of data, which is not divided by a collective",
+        "order: Paths that one rank creates / Every rank deletes it",
+        "collective-under-filesystem-check: Look-alikes / `prepare()` of a data loader",
     ),
-    # A class is known by the name of what is annotated as anything.
+    # The class is inferred from the name of a parameter, which is now annotated with `object`.
     "annotated": (
         "type-hints: Names / The only class of that name",
-        "order: What one process alone makes / All delete it",
+        "order: Paths that one rank creates / Every rank deletes it",
     ),
-    # What an object of a class of a function is, and who calls it, is not followed.
+    # Objects of classes that are defined in a function, and their callers, are not followed.
     "in a function": (
         "jsonargparse: The configuration of a run",
-        "transformers: A trainer of one's own / What trainers have in common",
+        "transformers: A subclass of `Trainer` / In a mixin class",
         "named-answers: In a class / A class attribute",
-        "classes: Classes / super in a constructor",
-        "callbacks: Locks and run-once helpers / A helper that holds a lock while it runs what it is given",
-        "context-never-entered: Hazards / A lock of the project's own",
-        "context-never-entered: Look-alikes / A function of the project that has the name of a context",
-        "shared-download: Hazards / A method that is there to be overridden",
-        "work-items: Made up / By the object whose method is handed the item",
-        "decorators: Helpers / A decorated method that is overridden",
-        "classes: Callers / A property that can be set",
-        "process-starts-elsewhere: Callers / Whichever is made, the processes were started before",
-        "entry-states: Look-alikes / A flag that was set on what is handed on",
-        "lock-files: Waiting / A lock of the project's own",
-        "type-hints: Attributes / Annotated in the body of a class",
-        "type-hints: Results / What a function returns, on one way or on each",
-        "order: What one process alone makes / All delete it",
-        "rank-dependence: Fields / A field that a method may convert",
-        "rank-dependence: Made up / By a property",
-        "held-locks: Locks / A class that locks where it is entered",
-        "type-hints: Objects in collections / Of a class with its parameters in brackets",
+        "classes: Classes / `super().__init__()`",
+        "callbacks: Locks and run-once helpers / A helper that runs a function under a lock",
+        "context-never-entered: Hazards / A lock class of the project",
+        "context-never-entered: Look-alikes / A function of the project with the name of a context manager",
+        "shared-download: Hazards / An abstract method that downloads",
+        "work-items: `Pool.map()` / A name from the object or from the item",
+        "decorators: Other files and subclasses / A decorated method is overridden",
+        "classes: Properties / A property with a setter",
+        "process-starts-elsewhere: Branches and classes / Processes are started before the branch",
+        "entry-states: Flags / A flag set on an object that is passed on",
+        "lock-files: Locks without a timeout / A `FileLock` class of the project",
+        "type-hints: Attributes / Annotated in a class body",
+        "type-hints: Return values / Returned on one or every branch",
+        "order: Paths that one rank creates / Every rank deletes it",
+        "rank-dependence: Fields / A field that `__post_init__()` converts",
+        "rank-dependence: Functions and properties / From a property",
+        "held-locks: Locks / A class that locks in `__enter__()`",
+        "type-hints: Annotated elements and attributes / A generic class with its parameters",
         "collections: Objects in collections / The keys of a mapping",
-        "collections: Objects in collections / What is left of the keywords",
-        "other-names: Objects in collections / An attribute that only the class below has",
-        "handed-on-objects: Objects that are handed on / From one to the next, where it may be missing",
-        "handed-on-objects: Objects that are handed on / From one to the next, three times",
-        "handed-on-objects: Objects that are handed on / From one to the next, and at first by a default",
+        "collections: Objects in collections / Annotated `**kwargs`",
+        "other-names: Attributes of subclasses / An attribute that only the subclass has",
+        "handed-on-objects: Passed on through attributes / Through two constructors, or `None`",
+        "handed-on-objects: Passed on through attributes / Through three constructors",
+        "handed-on-objects: Passed on through attributes / Through a parameter default",
     ),
 }
-"""What is known to differ, and why: docs/limits.md tells it."""
+"""Known differences, by change; docs/limits.md explains them."""
 
 
 class Seen(NamedTuple):
-    """A finding, but for its place."""
+    """A finding without its location."""
 
     code: str
     function: str
@@ -94,7 +94,7 @@ class Seen(NamedTuple):
 
 
 def is_plain(case: Case) -> bool:
-    """Tell whether a case is code that can be read, without comments that are for us."""
+    """Return whether the code of a case parses and contains no `noqa` comments."""
     texts = [file.text for file in case.files.values()]
     try:
         for text in texts:
@@ -105,7 +105,7 @@ def is_plain(case: Case) -> bool:
 
 
 CASES: Final = [case for case in collect(CASE_DOCUMENTS) if is_plain(case)]
-"""Those of the documents; each is changed in the ways that it can be."""
+"""The cases of all documents; each is changed in every way that applies to it."""
 
 
 def write(root: Path, files: Files, toml: str | None) -> Path:
@@ -116,7 +116,7 @@ def write(root: Path, files: Files, toml: str | None) -> Path:
 
 
 def seen(root: Path) -> Counter[Seen]:
-    """Tell what is found in a project, in words that no change of it touches."""
+    """Return the findings of a project, in a form that the changes do not affect."""
     _, checked = run(root)
     return Counter(_seen(each, checked.sources[each.place.path].text) for each in checked.outcome.findings)
 
@@ -124,11 +124,11 @@ def seen(root: Path) -> Counter[Seen]:
 def _seen(finding: Finding, text: str) -> Seen:
     function = finding.function.removeprefix(f"{WHOLE}.").replace(WHOLE, "<module>")
     fix = "" if finding.fix is None else f"{finding.fix.recipe}, {finding.fix.applicability.value}"
-    said = _said(text, finding.place.span).replace(SUFFIX, "").replace("moved.", "")
-    return Seen(finding.code, function, finding.severity.value, finding.evidence, said, fix)
+    call = _call(text, finding.place.span).replace(SUFFIX, "").replace("moved.", "")
+    return Seen(finding.code, function, finding.severity.value, finding.evidence, call, fix)
 
 
-def _said(text: str, span: Span) -> str:
+def _call(text: str, span: Span) -> str:
     lines = text.split("\n")[span.line - 1 : span.end_line]
     lines[-1] = lines[-1][: span.end_column - 1]
     lines[0] = lines[0][span.column - 1 :]
@@ -140,7 +140,7 @@ def named(case: Case) -> str:
 
 
 def chosen() -> list[tuple[Case, str]]:
-    """Give the cases and how each is changed."""
+    """Return the cases, each with the name of a change."""
     return [
         (case, name)
         for case in CASES
@@ -150,7 +150,7 @@ def chosen() -> list[tuple[Case, str]]:
 
 
 def differing(case: Case, change: str, folder: Path) -> list[str]:
-    """Tell what is found of a case, or of what it is changed to, and not of both."""
+    """Return the findings that a case has only before or only after a change."""
     files = {path: file.text for path, file in case.files.items()}
     changed = CHANGES[change](dict(files))
     if changed is None:
@@ -164,20 +164,20 @@ def differing(case: Case, change: str, folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("case", "change"), [pytest.param(*pair, id=f"{named(pair[0])}, {pair[1]}") for pair in chosen()]
 )
-def test_findings(case: Case, change: str, tmp_path: Path) -> None:
+def test_change_preserves_findings(case: Case, change: str, tmp_path: Path) -> None:
     assert differing(case, change, tmp_path) == []
 
 
 @pytest.mark.parametrize(
     ("change", "name"), [(change, name) for change, names in KNOWN.items() for name in names]
 )
-def test_what_is_known_to_differ_still_does(change: str, name: str, tmp_path: Path) -> None:
+def test_known_difference_still_exists(change: str, name: str, tmp_path: Path) -> None:
     (case,) = (case for case in CASES if named(case) == name)
     assert differing(case, change, tmp_path) != []
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_examples(change: str, tmp_path: Path) -> None:
+def test_change_preserves_findings_in_examples(change: str, tmp_path: Path) -> None:
     files = {
         file.relative_to(EXAMPLES).as_posix(): file.read_text("utf-8")
         for file in sorted(EXAMPLES.rglob("*.py"))
@@ -195,7 +195,7 @@ COMMUTING: Final = ("unparsed", "commented", "with an unrelated function", "rena
 
 
 def fixed(root: Path, *, unsafe: bool) -> dict[str, str]:
-    """Give the files of a project as they are once it is fixed."""
+    """Return the files of a project after `fix`."""
     found, checked = run(root)
     for patch in repair.repair(found, checked, unsafe=unsafe):
         assert repair.write(patch) is None
@@ -208,10 +208,10 @@ def meaning(files: Files | None) -> dict[str, str]:
 
 @pytest.mark.parametrize("change", COMMUTING)
 @pytest.mark.parametrize("case", FIXED if ALL else FIXED[::8], ids=named)
-def test_fixes(case: Case, change: str, tmp_path: Path) -> None:
-    """What is changed and then fixed is what is fixed and then changed.
+def test_fix_commutes_with_change(case: Case, change: str, tmp_path: Path) -> None:
+    """Changing and then fixing gives the same program as fixing and then changing.
 
-    A fix that takes a statement out is none where a comment would go with it; none that is safe does so.
+    With comments, only safe fixes are compared: an unsafe fix is refused if it would remove a comment.
     """
     unsafe = change != "commented"
     files = {path: file.text for path, file in case.files.items()}
@@ -222,8 +222,8 @@ def test_fixes(case: Case, change: str, tmp_path: Path) -> None:
         assert meaning(last) == meaning(CHANGES["unparsed" if change == "renamed" else change](first))
 
 
-def test_formatting(tmp_path: Path) -> None:
-    """All documents are laid out anew by a formatter, which also changes quotes and breaks lines."""
+def test_formatter_preserves_findings(tmp_path: Path) -> None:
+    """A formatter changes the layout, quotes, and line breaks of the code."""
     some = [case for case in CASES if ALL or drawn(f"fixes {named(case)}") * EVERY < 2]
     roots = {}
     for number, case in enumerate(some):

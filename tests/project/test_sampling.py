@@ -1,4 +1,4 @@
-"""The share of exhaustive tests that a run takes: never none, another one for each seed, all if asked for."""
+"""The sample of exhaustive tests in a run: never empty, different for each seed, complete on request."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_plain():
 
 
 def run(folder: Path, *options: str, seed: str = "a") -> tuple[set[str], str]:
-    """Run the suite, and give the tests that passed and what was printed."""
+    """Run the suite, and return the tests that passed and the output."""
     (folder / "conftest.py").write_text('pytest_plugins = ["support.sampling"]\n')
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = exhaustive\n")
     (folder / "test_it.py").write_text(SUITE.replace("== 1", "== 9") if "--exhaustive" in options else SUITE)
@@ -46,7 +46,7 @@ def run(folder: Path, *options: str, seed: str = "a") -> tuple[set[str], str]:
 
 
 @pytest.mark.parametrize("options", [(), ("-n2",)])
-def test_a_share_is_run_and_the_rest_is_reported(options: tuple[str, ...], tmp_path: Path) -> None:
+def test_sample_is_run_and_the_rest_is_reported(options: tuple[str, ...], tmp_path: Path) -> None:
     ran, printed = run(tmp_path, *options)
     assert sum(name.startswith("test_many") for name in ran) in (10, 11)
     assert sum(name.startswith("test_few") for name in ran) == 1
@@ -57,17 +57,17 @@ def test_a_share_is_run_and_the_rest_is_reported(options: tuple[str, ...], tmp_p
     assert "python -m pytest -n auto --exhaustive" in printed
 
 
-def test_a_seed_draws_the_same_and_another_one_something_else(tmp_path: Path) -> None:
+def test_seed_determines_the_sample(tmp_path: Path) -> None:
     assert run(tmp_path)[0] == run(tmp_path)[0] != run(tmp_path, seed="b")[0]
 
 
-def test_all_of_it(tmp_path: Path) -> None:
+def test_exhaustive_option_runs_all_tests(tmp_path: Path) -> None:
     ran, printed = run(tmp_path, "--exhaustive")
     assert len(ran) == 44
     assert "Left out" not in printed
 
 
-def test_what_is_named_is_run(tmp_path: Path) -> None:
+def test_named_test_is_run_completely(tmp_path: Path) -> None:
     assert len(run(tmp_path, "test_it.py::test_many")[0]) == 40
 
 
@@ -77,10 +77,10 @@ def test_what_is_named_is_run(tmp_path: Path) -> None:
     [
         ("true", 0, "=== it: passed in"),
         ("false", 1, "=== it: FAILED (1) after"),
-        ("sleep 9", 124, "=== it: CUT OFF after"),
+        ("sleep 9", 124, "=== it: STOPPED at its limit after"),
     ],
 )
-def test_a_stage_of_the_gate_says_how_it_ended(command: str, code: int, ends: str) -> None:
+def test_ci_stage_prints_its_result(command: str, code: int, ends: str) -> None:
     function = re.search(
         r"^stage\(\) \{\n.*?^\}\n", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE | re.DOTALL
     )

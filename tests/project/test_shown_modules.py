@@ -1,4 +1,4 @@
-"""From any module of these packages a reader finds what shows what it does."""
+"""Every module of these packages has a document or a test module that shows its behavior."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 PACKAGES: Final = ("analysis", "engine", "program")
 LISTED: Final = re.compile(r"^Shows: ((?:.+\n)+)", re.MULTILINE)
 NAMED_AFTER: Final = {"catalog", "rules"}
-"""Folders whose documents have the names of what they show."""
+"""Directories whose documents are named after the modules that they show."""
 
 
 def shown(file: Path) -> list[str]:
-    """The modules that a document or a module of tests lists after `Shows:`."""
+    """Return the modules that a document or test module lists after `Shows:`."""
     listed = LISTED.search(file.read_text("utf-8"))
     return re.findall(r"`(\S+?)`", listed[1]) if listed else []
 
@@ -30,16 +30,16 @@ EVERY: Final = {path.relative_to(PACKAGE).as_posix() for path in MODULES.values(
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: file.relative_to(CASE_DOCUMENTS).as_posix())
-def test_a_document_says_what_it_shows(document: Path) -> None:
+def test_document_lists_its_modules(document: Path) -> None:
     assert SHOWN[document]
 
 
-def test_what_is_shown_exists() -> None:
+def test_listed_modules_exist() -> None:
     assert {module for modules in SHOWN.values() for module in modules} - EVERY == set()
 
 
-def test_each_module_is_shown() -> None:
-    """One lists it after `Shows:`, or a module of tests has its name in its place."""
+def test_each_module_is_listed() -> None:
+    """A file lists the module after `Shows:`, or a test module has the corresponding name and directory."""
     named = {module for modules in SHOWN.values() for module in modules}
     own = {
         module for module in EVERY if (TESTS / module).with_name(f"test_{module.rpartition('/')[2]}").exists()

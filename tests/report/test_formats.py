@@ -1,4 +1,4 @@
-"""Reports for other programs: SARIF, GitLab Code Quality and JUnit, and several of them from one run."""
+"""Reports for other programs: SARIF, GitLab Code Quality, and JUnit; multiple reports from one run."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def run(*arguments: str, code: int) -> Result:
 
 
 def gitlab(text: str) -> Any:
-    """Give the issues, each with all that GitLab asks for."""
+    """Return the issues, after checking the fields that GitLab requires."""
     assert text.isascii()
     assert text.endswith("]\n")
     issues = json.loads(text)
@@ -85,7 +85,7 @@ def gitlab(text: str) -> Any:
 
 
 def junit(text: str) -> ET.Element:
-    """Give the one suite, whose counts are those of its cases."""
+    """Return the only suite, after checking its counts."""
     assert text.isascii()
     root = ET.fromstring(text)
     (suite,) = root
@@ -120,15 +120,15 @@ def strings(value: Any) -> Iterator[str]:
 
 
 class TestFromRealFindings:
-    def test_sarif(self) -> None:
+    def test_sarif_report(self) -> None:
         write({"train.py": TRAIN})
         only = sarif(run("--format=sarif", code=1).stdout)
         first, second = only["results"]
         assert (first["ruleId"], second["ruleId"]) == ("FSR101", "FSR103")
         assert first["level"] == "error"
         assert first["message"]["text"] == (
-            "another process can create out after the check on line 7."
-            " Outcome: process 1 dies with FileExistsError."
+            "directory `out` is created after a separate existence check."
+            " Outcome: the slower process fails with `FileExistsError`."
         )
         (place,) = first["locations"]
         assert place["physicalLocation"] == {
@@ -137,7 +137,7 @@ class TestFromRealFindings:
         }
         assert place["logicalLocations"] == [{"fullyQualifiedName": "prepare", "kind": "function"}]
         tested, *_, sign = first["relatedLocations"]
-        assert tested["message"]["text"] == "found missing here"
+        assert tested["message"]["text"] == "multiple processes can find it missing"
         assert tested["physicalLocation"]["region"]["startLine"] == 7
         assert sign["physicalLocation"]["region"]["startLine"] == 14
         assert [row["id"] for row in first["relatedLocations"]] == [1, 2, 3]
@@ -145,7 +145,7 @@ class TestFromRealFindings:
         assert only["columnKind"] == "unicodeCodePoints"
         assert only["invocations"] == [{"executionSuccessful": True, "toolExecutionNotifications": []}]
 
-    def test_a_witness_is_one_flow_a_process(self) -> None:
+    def test_sarif_trace_has_one_thread_flow_per_process(self) -> None:
         write({"train.py": TRAIN})
         for row in sarif(run("--format=sarif", code=1).stdout)["results"]:
             (flow,) = row["codeFlows"]
@@ -162,43 +162,43 @@ class TestFromRealFindings:
         first = flow["threadFlows"][1]["locations"][0]["location"]["message"]["text"]
         assert first == "process 1: os.path.exists('old') -> True"
 
-    def test_gitlab(self) -> None:
+    def test_gitlab_report(self) -> None:
         write({"lib/train.py": TRAIN})
         first, second = gitlab(run("--format=gitlab", code=1).stdout)
         assert first["description"] == (
-            "FSR101 check-then-mkdir: another process can create out after the check on line 7."
-            " Outcome: process 1 dies with FileExistsError."
+            "FSR101 check-then-mkdir: directory `out` is created after a separate existence check."
+            " Outcome: the slower process fails with `FileExistsError`."
         )
         assert (first["check_name"], first["severity"]) == ("FSR101", "critical")
         assert first["location"] == {"path": "lib/train.py", "lines": {"begin": 8, "end": 8}}
         assert second["location"]["lines"]["begin"] == 10
 
-    def test_junit(self) -> None:
+    def test_junit_report(self) -> None:
         write({"train.py": TRAIN})
         suite = junit(run("--format=junit", code=1).stdout)
         assert [case.get("name") for case in suite] == ["FSR101 8:9", "FSR103 10:9"]
         assert {case.get("classname") for case in suite} == {"train.py"}
         (failure,) = suite[0]
-        assert failure.get("message") == "another process can create out after the check on line 7"
+        assert failure.get("message") == "directory `out` is created after a separate existence check"
         assert failure.get("type") == "FSR101 check-then-mkdir"
         lines = (failure.text or "").split("\n")
-        assert lines[0].startswith("train.py:8:9: FSR101 check-then-mkdir: another process")
-        assert lines[1] == "  train.py:7:12: found missing here"
+        assert lines[0].startswith("train.py:8:9: FSR101 check-then-mkdir: directory `out` is created")
+        assert lines[1] == "  train.py:7:12: multiple processes can find it missing"
         assert lines[-6:] == [
             "  process 0: os.path.exists(out) -> False",
             "  process 1: os.path.exists(out) -> False",
             "  process 0: os.makedirs(out) -> done",
             "  process 1: os.makedirs(out) -> FileExistsError",
-            "  outcome: process 1 dies with FileExistsError",
-            "  fix: accept a directory that is there already (safe)",
+            "  outcome: the slower process fails with `FileExistsError`",
+            "  fix: pass `exist_ok=True` (safe fix)",
         ]
 
     @pytest.mark.parametrize("form", NEW)
-    def test_the_same_run_gives_the_same_report(self, form: str) -> None:
+    def test_report_is_deterministic(self, form: str) -> None:
         write({"train.py": TRAIN, "b/é.py": TRAIN, "c.py": "if\n"})
         assert run(f"--format={form}", code=1).stdout == run(f"--format={form}", code=1).stdout
 
-    def test_nothing_found(self) -> None:
+    def test_no_findings(self) -> None:
         write({"a.py": "x = 1\n"})
         assert sarif(run("--format=sarif", code=0).stdout)["results"] == []
         assert run("--format=gitlab", code=0).stdout == "[]\n"
@@ -206,7 +206,7 @@ class TestFromRealFindings:
         assert (case.get("classname"), case.get("name")) == ("fsrace-lint", "no filesystem races found")
         assert len(case) == 0
 
-    def test_a_file_that_was_not_checked(self) -> None:
+    def test_unparsable_file_is_a_notification(self) -> None:
         write({"bad.py": "x = 1\nif\n"})
         (invocation,) = sarif(run("--format=sarif", code=1).stdout)["invocations"]
         assert invocation["executionSuccessful"] is True
@@ -214,13 +214,13 @@ class TestFromRealFindings:
         assert (note["level"], note["associatedRule"]) == ("warning", {"id": "FSR001"})
         assert note["locations"][0]["physicalLocation"]["region"]["startLine"] == 2
 
-    def test_a_run_that_failed(self) -> None:
+    def test_missing_path_is_an_error_in_the_report(self) -> None:
         write({"a.py": TRAIN})
         only = sarif(run("a.py", "missing.py", "--format=sarif", code=2).stdout)
         (invocation,) = only["invocations"]
         assert invocation["executionSuccessful"] is False
         (note,) = invocation["toolExecutionNotifications"]
-        assert (note["level"], note["message"]["text"]) == ("error", "no such file or folder")
+        assert (note["level"], note["message"]["text"]) == ("error", "no such file or directory")
         assert note["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "missing.py"
         suite = junit(run("a.py", "missing.py", "--format=junit", code=2).stdout)
         (failed,) = [case for case in suite if case.find("error") is not None]
@@ -229,7 +229,7 @@ class TestFromRealFindings:
 
     @pytest.mark.skipif(os.name != "posix", reason="no such names elsewhere")
     @pytest.mark.parametrize("form", NEW)
-    def test_names_that_would_steer(self, form: str) -> None:
+    def test_special_characters_in_file_names(self, form: str) -> None:
         name = 'a b%&<"]]>#é\x1b[2J\u202e\n{0}[x](1).py'
         write({name: TRAIN})
         text = run(f"--format={form}", code=1).stdout
@@ -247,7 +247,7 @@ class TestFromRealFindings:
             )
 
     @pytest.mark.skipif(os.name != "posix", reason="names are bytes there")
-    def test_a_name_that_does_not_decode(self) -> None:
+    def test_undecodable_file_name(self) -> None:
         name = os.fsdecode(b"\xff.py")
         try:
             Path(name).write_text(TRAIN)
@@ -261,12 +261,12 @@ class TestFromRealFindings:
 
 
 class TestSarif:
-    def test_the_schema_is_what_the_page_says(self) -> None:
+    def test_schema_rejects_an_incomplete_run(self) -> None:
         VALIDATOR.check_schema(SCHEMA)
         with pytest.raises(jsonschema.ValidationError):
             VALIDATOR.validate({"version": "2.1.0", "runs": [{"tool": {}}]})
 
-    def test_the_tool_and_its_rules(self) -> None:
+    def test_driver_lists_every_rule(self) -> None:
         write({"a.py": "x = 1\n"})
         driver = sarif(run("--format=sarif", code=0).stdout)["tool"]["driver"]
         assert (driver["name"], driver["semanticVersion"]) == ("fsrace-lint", __version__)
@@ -279,18 +279,18 @@ class TestSarif:
             assert rule["help"]["text"] == loaded.page
             assert "helpUri" not in rule
 
-    def test_a_rule(self) -> None:
-        page = "A title.\n\nWhat goes\nwrong.\n\nBad:\n    import os\n\n    x = 1\n\nFix: none.\n"
+    def test_fields_of_a_rule(self) -> None:
+        page = "A title\n\nWhat goes\nwrong.\n\nBad:\n    import os\n\n    x = 1\n\nFix: none.\n"
         tool = Tool("1.2.3", (RuleInfo("FSR101", "a-rule", page, Severity.WARNING, 59, "evident"),))
         (rule,) = shown("sarif", tool=tool)["tool"]["driver"]["rules"]
         assert rule == {
             "id": "FSR101",
             "name": "a-rule",
-            "shortDescription": {"text": "A title."},
+            "shortDescription": {"text": "A title"},
             "fullDescription": {"text": "What goes wrong."},
             "help": {
                 "text": page,
-                "markdown": "A title.\n\nWhat goes\nwrong.\n\n**Bad:**\n\n```python\nimport os\n\nx = 1\n```"
+                "markdown": "A title\n\nWhat goes\nwrong.\n\n**Bad:**\n\n```python\nimport os\n\nx = 1\n```"
                 "\n\n**Fix:** none.\n",
             },
             "defaultConfiguration": {"level": "warning"},
@@ -311,7 +311,7 @@ class TestSarif:
             (0, "plausible", "very-high"),
         ],
     )
-    def test_precision_is_that_of_the_evidence(self, cwe: int, evidence: str, precision: str) -> None:
+    def test_precision_follows_the_evidence(self, cwe: int, evidence: str, precision: str) -> None:
         tool = Tool("", (RuleInfo("FSR101", "a-rule", "Title.", Severity.ERROR, cwe, evidence),))
         (rule,) = shown("sarif", tool=tool)["tool"]["driver"]["rules"]
         assert rule["properties"]["precision"] == precision
@@ -325,13 +325,13 @@ class TestSarif:
             (Severity.INFO, "note", "recommendation"),
         ],
     )
-    def test_levels(self, severity: Severity, level: str, problem: str) -> None:
+    def test_severity_sets_the_level(self, severity: Severity, level: str, problem: str) -> None:
         only = shown("sarif", finding(HERE, severity=severity))
         assert only["results"][0]["level"] == level
         (rule,) = only["tool"]["driver"]["rules"]
         assert rule["properties"]["problem.severity"] == problem
 
-    def test_a_fix_is_told_but_not_made_up(self) -> None:
+    def test_fix_is_a_property_without_changes(self) -> None:
         (row,) = shown("sarif", finding(HERE, fix=fix(Applicability.SAFE)))["results"]
         assert "fixes" not in row
         assert row["properties"]["fix"] == "pass exist_ok=True"
@@ -347,7 +347,7 @@ class TestSarif:
             ("<b>\x1b[2J\n\u202e", "<b>\\x1b[2J\\n\\u202e"),
         ],
     )
-    def test_a_message_is_no_markup(self, message: str, text: str) -> None:
+    def test_messages_are_escaped(self, message: str, text: str) -> None:
         related = (Related(HERE, message),)
         witness = Witness((WitnessStep(0, message),), message)
         only = shown("sarif", finding(HERE, message=message, related=related, witness=witness))
@@ -385,12 +385,12 @@ class TestSarif:
             (row,) = shown("sarif", finding(Place(path, Span(1, 1, 1, 2))))["results"]
             assert row["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == uri
 
-    def test_steps_stand_where_their_text_stands(self) -> None:
+    def test_steps_are_located_by_their_text(self) -> None:
         text = (
             'if not os.path.exists(\n    "out"\n): os.makedirs("out")\nrun()\nos.link(a, b)\nos.link(c, d)\n'
         )
         related = (
-            Related(Place("a.py", Span(1, 8, 3, 2)), "found missing here"),
+            Related(Place("a.py", Span(1, 8, 3, 2)), "multiple processes can find it missing"),
             Related(Place("a.py", Span(4, 1, 4, 6)), "called here"),
             Related(Place("a.py", Span(5, 1, 5, 14)), "linked"),
             Related(Place("a.py", Span(6, 1, 6, 14)), "linked"),
@@ -415,7 +415,7 @@ class TestSarif:
         lines = [at["location"]["physicalLocation"]["region"]["startLine"] for at in thread["locations"]]
         assert dict(zip(steps, lines, strict=True)) == steps
 
-    def test_processes_that_come_late_and_a_witness_without_steps(self) -> None:
+    def test_trace_without_process_1_and_trace_without_steps(self) -> None:
         witness = Witness((WitnessStep(2, "a"), WitnessStep(0, "b"), WitnessStep(2, "c")), "a mixture")
         first, second = shown(
             "sarif", finding(HERE, witness=witness), finding(HERE, witness=Witness((), "it hangs"))
@@ -432,7 +432,7 @@ class TestSarif:
         (row,) = shown("sarif", finding(HERE, function="<module>"))["results"]
         assert "logicalLocations" not in row["locations"][0]
 
-    def test_failures_of_the_run(self) -> None:
+    def test_run_errors_are_notifications(self) -> None:
         outcome = Outcome((), (Problem("a b", "no\x1b"), Problem("", "no {0}")))
         (invocation,) = sarif(render("sarif", outcome, {}, Options()))["invocations"]
         named, unnamed = invocation["toolExecutionNotifications"]
@@ -454,7 +454,7 @@ class TestFingerprints:
         assert [row["partialFingerprints"]["fsraceFinding/v1"] for row in rows] == marks
         return marks
 
-    def test_lines_above_and_white_space_change_nothing(self) -> None:
+    def test_fingerprint_ignores_lines_above_and_whitespace(self) -> None:
         marks = self.marks("mkdir(d)\nrmtree(d)\n", 1, 2)
         assert marks == self.marks("# new\r\n\r\n\tmkdir( d )\r\nrmtree(d)  \r\n", 3, 4)
         assert len(set(marks)) == 2
@@ -462,7 +462,7 @@ class TestFingerprints:
     @pytest.mark.parametrize(
         "changes", [{"code": "FSR102"}, {"function": "other"}, {"place": Place("b.py", Span(1, 1, 1, 9))}]
     )
-    def test_what_tells_findings_apart(self, changes: dict[str, Any]) -> None:
+    def test_fingerprint_depends_on_rule_function_path_and_code(self, changes: dict[str, Any]) -> None:
         lines = Lines({path: source(path, "mkdir(d)\n") for path in ("a.py", "b.py")})
         where = Place("a.py", Span(1, 1, 1, 9))
         fields = {"where": where, **changes}
@@ -471,16 +471,16 @@ class TestFingerprints:
         changed = Lines({"a.py": source("a.py", "mkdir(e)\n")})
         assert fingerprints([finding(where)], changed) != fingerprints([finding(where)], lines)
 
-    def test_the_message_and_the_evidence_do_not(self) -> None:
+    def test_fingerprint_ignores_message_and_evidence(self) -> None:
         text = "mkdir(d)\n"
         assert self.marks(text, 1) == self.marks(text, 1, message="on line 99", evidence="plausible")
 
-    def test_equal_ones_are_counted_from_the_top(self) -> None:
+    def test_identical_lines_are_numbered_from_the_top(self) -> None:
         first, second, third = self.marks("mkdir(d)\nmkdir(d)\nmkdir(d)\n", 1, 2, 3)
         assert len({first, second, third}) == 3
         assert [first, second] == self.marks("\n\n\nmkdir(d)\nmkdir(d)\n", 4, 5)
 
-    def test_sources_that_are_not_known(self) -> None:
+    def test_unknown_sources_get_distinct_fingerprints(self) -> None:
         assert len(set(fingerprints([finding(HERE), finding(HERE)], Lines({})))) == 2
         assert Lines({"a.py": source("a.py", "x")}).first(Place("a.py", Span(9, 1, 9, 2))) == ""
 
@@ -490,12 +490,12 @@ class TestGitlab:
         ("severity", "level"),
         [(Severity.ERROR, "critical"), (Severity.WARNING, "minor"), (Severity.INFO, "info")],
     )
-    def test_severities(self, severity: Severity, level: str) -> None:
+    def test_severity_sets_the_gitlab_severity(self, severity: Severity, level: str) -> None:
         (issue,) = shown("gitlab", finding(Place("a.py", Span(3, 1, 5, 2)), severity=severity))
         assert issue["severity"] == level
         assert issue["location"]["lines"] == {"begin": 3, "end": 5}
 
-    def test_what_would_steer(self) -> None:
+    def test_control_characters_are_escaped(self) -> None:
         where = Place("a\udcff\n.py", Span(1, 1, 1, 2))
         (issue,) = shown("gitlab", finding(where, message="x\x1b\r\n\u202e\udcff"))
         assert issue["description"] == "FSR101 check-then-mkdir: x\\x1b\\r\\n\\u202e\\udcff"
@@ -503,7 +503,7 @@ class TestGitlab:
 
 
 class TestJunit:
-    def test_what_no_xml_can_hold(self) -> None:
+    def test_characters_invalid_in_xml_are_escaped(self) -> None:
         bad = "\x00\x0b\x1b\x85\ud800\udcff\ufffe\uffff\u202e]]><b>&\"'\U0001f40d"
         plain = "\\x00\\x0b\\x1b\\x85\\ud800\\udcff\\ufffe\\uffff\\u202e]]><b>&\"'\U0001f40d"
         witness = Witness((WitnessStep(0, bad, bad),), bad)
@@ -521,28 +521,28 @@ class TestJunit:
             f"  {plain}:3:4: {plain}",
             f"  process 0: {plain} -> {plain}",
             f"  outcome: {plain}",
-            "  fix: pass exist_ok=True (unsafe)",
+            "  fix: pass exist_ok=True (unsafe fix)",
         ]
 
-    def test_cases_of_one_name_are_numbered(self) -> None:
+    def test_duplicate_case_names_are_numbered(self) -> None:
         suite = shown("junit", finding(HERE), finding(HERE, message="more"), finding(HERE, code="FSR102"))
         assert [case.get("name") for case in suite] == ["FSR101 1:1", "FSR101 1:1 (2)", "FSR102 1:1"]
 
-    def test_failures_of_the_run(self) -> None:
+    def test_run_errors_are_error_cases(self) -> None:
         outcome = Outcome((), (Problem("a", "no"), Problem("a", "no more"), Problem("", "\x00")))
         suite = junit(render("junit", outcome, {}, Options()))
         named = [(case.get("classname"), case.get("name")) for case in suite]
         assert named == [
-            ("a", "failure of the run"),
-            ("a", "failure of the run (2)"),
-            ("fsrace-lint", "failure of the run"),
+            ("a", "error"),
+            ("a", "error (2)"),
+            ("fsrace-lint", "error"),
         ]
         assert [case[0].get("message") for case in suite] == ["no", "no more", "\\x00"]
 
 
 @given(OUTCOMES, st.text(st.characters(exclude_categories=["Cs"]), max_size=100))
 @settings(deadline=None)
-def test_every_outcome_can_be_read(outcome: Outcome, code: str) -> None:
+def test_every_outcome_is_valid_in_every_format(outcome: Outcome, code: str) -> None:
     sources = {"a.py": source("a.py", code)}
     texts = {form: render(form, outcome, sources, Options()) for form in NEW}
     found = len(outcome.findings)
@@ -554,16 +554,16 @@ def test_every_outcome_can_be_read(outcome: Outcome, code: str) -> None:
         text.encode("utf-8")
 
 
-def test_the_page_of_a_rule_begins_with_its_title() -> None:
-    assert paragraphs("Silent when: no label.\n\nFix: a label.") == [
-        "Silent when: no label.",
+def test_title_of_a_rule_page_is_never_a_label() -> None:
+    assert paragraphs("Not reported when: no label\n\nFix: a label.") == [
+        "Not reported when: no label",
         "**Fix:** a label.",
     ]
-    assert paragraphs("Only a title.") == ["Only a title."]
+    assert paragraphs("Only a title") == ["Only a title"]
 
 
-class TestSeveralReports:
-    def test_all_say_the_same(self) -> None:
+class TestMultipleReports:
+    def test_each_report_matches_its_output_format(self) -> None:
         write({"train.py": TRAIN})
         wanted = [f"--report={form}=out.{form}" for form in sorted(report.FORMATS)]
         result = run(*wanted, code=1)
@@ -573,27 +573,27 @@ class TestSeveralReports:
             alone = run(f"--format={form}", code=1).stdout
             assert Path(f"out.{form}").read_text("utf-8") == alone
 
-    def test_beside_a_format_with_a_file(self) -> None:
+    def test_report_option_combines_with_output_file(self) -> None:
         write({"train.py": TRAIN})
         given = ("--output-file=a.json", "--report", "sarif=b=c.sarif", "--format=json", "--color")
         assert run(*given, code=1).output == ""
         assert len(json.loads(Path("a.json").read_text())["findings"]) == 2
         assert len(sarif(Path("b=c.sarif").read_text())["results"]) == 2
 
-    def test_only_the_screen_is_colored(self) -> None:
+    def test_only_stdout_is_colored(self) -> None:
         write({"train.py": TRAIN})
         assert "\x1b[" in run("--color", "--report=text=a.txt", code=1).stdout
         assert "\x1b" not in Path("a.txt").read_text()
 
-    def test_one_that_cannot_be_written_costs_no_other(self) -> None:
+    def test_unwritable_report_does_not_stop_other_reports(self) -> None:
         write({"train.py": TRAIN})
         result = run("--report=sarif=missing/a.sarif", "--report=junit=a.xml", code=2)
-        assert result.stderr.startswith("Error: missing/a.sarif cannot be written: ")
+        assert result.stderr.startswith("Error: cannot write missing/a.sarif: ")
         assert len(junit(Path("a.xml").read_text())) == 2
-        assert "Found 2 problems" in result.stdout
+        assert "Found 2 errors" in result.stdout
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-    def test_a_screen_that_fails_costs_no_file(self) -> None:
+    def test_failing_stdout_does_not_stop_report_files(self) -> None:
         write({"train.py": TRAIN})
         command = [sys.executable, "-m", "fsrace_lint", "check", "--report=junit=a.xml"]
         with Path("/dev/full").open("w") as full:
@@ -602,43 +602,49 @@ class TestSeveralReports:
         assert len(junit(Path("a.xml").read_text())) == 2
 
     @pytest.mark.skipif(os.name != "posix", reason="devices as POSIX has them")
-    def test_a_device_takes_several(self) -> None:
+    def test_device_accepts_multiple_reports(self) -> None:
         write({"train.py": TRAIN})
         run("--report=sarif=/dev/null", "--report=junit=/dev/null", code=1)
 
-    def test_one_of_them_can_show_what_is_silent(self) -> None:
+    def test_show_silenced_requires_one_supporting_format(self) -> None:
         write({"a.py": 'import os\ndef prepare(rank):\n    if rank == 0:\n        os.mkdir("d")\n'})
         run("--format=github", "--report=json=a.json", "--show-silenced", code=0)
         assert len(json.loads(Path("a.json").read_text())["silenced"]) == 1
         stderr = run("--format=github", "--report=sarif=a.sarif", "--show-silenced", code=2).stderr
-        assert "--show-silenced needs --format text or json" in stderr
+        assert "--show-silenced requires --output-format full, concise, grouped, trace, or json\n" in stderr
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (("--report=sarif",), "'sarif' is not FORMAT=FILE, such as sarif=races.sarif"),
-            (("--report=sarif=",), "'sarif=' is not FORMAT=FILE"),
-            (("--report==a",), "'=a' is not FORMAT=FILE"),
-            (("--report=",), "'' is not FORMAT=FILE"),
+            (("--report=sarif",), "'sarif' is not of the form FORMAT=FILE, for example sarif=races.sarif"),
+            (("--report=sarif=",), "'sarif=' is not of the form FORMAT=FILE"),
+            (("--report==a",), "'=a' is not of the form FORMAT=FILE"),
+            (("--report=",), "'' is not of the form FORMAT=FILE"),
             (
                 ("--report=x\x1b=a",),
                 f"'x\\x1b' is not one of {', '.join(map(repr, sorted(FORMATS)))}",
             ),
             (("--report=sarif=.",), "is a directory"),
-            (("--report=sarif=a", "--report=json=./a"), "two reports would go to a"),
-            (("--report=sarif=a", "--output-file=a"), "two reports would go to a"),
-            (("--format=json", "--format=sarif"), "--format is given 2 times; --report FORMAT=FILE adds"),
-            (("--output-file=a", "--output-file=b"), "--output-file is given 2 times; --report"),
+            (("--report=sarif=a", "--report=json=./a"), "two reports have the same output file a\n"),
+            (("--report=sarif=a", "--output-file=a"), "two reports have the same output file a\n"),
+            (
+                ("--format=json", "--format=sarif"),
+                "--output-format can be used only once; to write another report, use --report FORMAT=FILE\n",
+            ),
+            (
+                ("--output-file=a", "--output-file=b"),
+                "--output-file can be used only once; to write another report, use --report FORMAT=FILE\n",
+            ),
         ],
     )
-    def test_nonsense(self, arguments: tuple[str, ...], message: str) -> None:
+    def test_invalid_report_options_are_errors(self, arguments: tuple[str, ...], message: str) -> None:
         write({"train.py": TRAIN})
         result = run(*arguments, code=2)
         assert message in result.stderr
         assert result.stdout == ""
         assert sorted(file.name for file in Path().iterdir()) == ["pyproject.toml", "train.py"]
 
-    def test_a_link_to_the_same_file(self) -> None:
+    def test_symlink_to_the_file_of_another_report_is_an_error(self) -> None:
         write({"a.txt": "", "train.py": TRAIN})
         try:
             Path("b.txt").symlink_to("a.txt")
@@ -647,15 +653,15 @@ class TestSeveralReports:
         assert "two reports" in run("--report=text=a.txt", "--report=json=b.txt", code=2).stderr
 
 
-class TestWhatWasRead:
-    """A report never goes over a file that it was made from."""
+class TestInputFiles:
+    """A report never overwrites an input of its run."""
 
     @pytest.mark.parametrize("file", ["a.py", "pyproject.toml", "known.json"])
     @pytest.mark.parametrize("option", ["--output-file={}", "--report=json={}"])
-    def test_it_is_spared(self, file: str, option: str) -> None:
+    def test_report_does_not_overwrite_an_input(self, file: str, option: str) -> None:
         write({"a.py": HAZARD, "pyproject.toml": '[tool.fsrace-lint]\nbaseline = "known.json"\n'})
         run("--write-baseline", "known.json", code=0)
         before = Path(file).read_bytes()
         done = run(option.format(file), code=2)
-        assert f"a report would go over {file}, which was read for it" in done.stderr
+        assert f"a report would overwrite {file}, which is an input of this run\n" in done.stderr
         assert Path(file).read_bytes() == before

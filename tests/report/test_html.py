@@ -1,4 +1,4 @@
-"""The HTML page: valid, self-contained, and nothing that it shows is taken for markup."""
+"""The HTML page is valid and self-contained, and escapes all text."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def page(
 
 
 def rows(block: Element) -> list[str]:
-    """Give the lines of a block of code, each with its numbers."""
+    """Return the lines of a code block, with their line numbers."""
     return [said(line).rstrip("\n") for line in elements(block, "span", "l")]
 
 
@@ -75,8 +75,8 @@ class TestFromRealFindings:
     def shown() -> Element:
         return parsed(run("check", str(EXAMPLES), "--format=html", code=1).stdout)
 
-    def test_the_examples(self, shown: Element) -> None:
-        assert said(only(shown, "h1")) == "12 problems in 6 files"
+    def test_examples_are_grouped_by_file(self, shown: Element) -> None:
+        assert said(only(shown, "h1")) == "12 findings in 6 files"
         files = elements(shown, "details", "file")
         assert [said(only(file, "h3")).rpartition("/")[2] for file in files] == [
             "cache.py",
@@ -90,7 +90,7 @@ class TestFromRealFindings:
         codes = {each.get("data-rule") for each in elements(shown, "details", "finding")}
         assert codes == {"FSR101", "FSR103", "FSR105", "FSR201", "FSR301"}
 
-    def test_every_rule_that_occurs_has_its_page(self, shown: Element) -> None:
+    def test_every_reported_rule_has_its_page(self, shown: Element) -> None:
         found = {said(only(rule, "h3")): rule for rule in elements(shown, "details", "rule")}
         assert list(found) == [
             "FSR101 check-then-mkdir",
@@ -104,19 +104,19 @@ class TestFromRealFindings:
         loaded = rules.find("FSR101")
         assert loaded is not None
         for sentence in loaded.page.split("\n\n")[1].replace("\n", " ").split(". "):
-            assert sentence.rstrip(".") in told
+            assert sentence.rstrip(".").replace("`", "") in told
         assert [each.text for each in elements(rule, "h4")] == ["Bad", "Good", "Found in 2 places"]
         assert said(elements(rule, "pre")[1]).endswith("    os.makedirs(out, exist_ok=True)")
         assert len(elements(rule, "a")) == 2
 
-    def test_each_fix_is_a_diff(self, shown: Element) -> None:
-        """But for the one whose barrier only those would reach who find the path missing."""
+    def test_each_fix_is_shown_as_a_diff(self, shown: Element) -> None:
+        """One fix is refused, because ranks that find the path would skip its barrier."""
         findings = elements(shown, "details", "finding")
         diffs = [elements(each, "pre", "diff") for each in findings]
         refused = [index for index, each in enumerate(findings) if "fix refused" in said(each)]
         assert [len(each) for each in diffs] == [int(index not in refused) for index in range(12)]
         assert len(refused) == 1
-        assert '(root / "corpus").is_dir says otherwise' in said(findings[refused[0]])
+        assert 'ranks can disagree on (root / "corpus").is_dir()' in said(findings[refused[0]])
         assert rows(diffs[0][0]) == [
             "1414  def open_cache(cache_dir: Path, *, rebuild_vocabulary: bool) -> None:",
             '1515      """Make the cache ready for use."""',
@@ -127,31 +127,31 @@ class TestFromRealFindings:
             '1918          drop_vocabulary(cache_dir / "vocabulary.json")',
         ]
 
-    def test_the_first_is_open(self, shown: Element) -> None:
+    def test_only_the_first_finding_is_open(self, shown: Element) -> None:
         is_open = [each.get("open") is not None for each in elements(shown, "details", "finding")]
         assert is_open == [True] + [False] * 11
 
-    def test_it_goes_to_a_file(self) -> None:
+    def test_report_option_writes_the_page(self) -> None:
         write({"train.py": MKDIR.replace("\t", "        ")})
         assert run("check", "--report=html=races.html", code=1).stdout == run("check", code=1).stdout
         assert len(elements(parsed(Path("races.html").read_text("ascii")), "details", "finding")) == 1
 
-    def test_nothing_found(self) -> None:
+    def test_no_findings(self) -> None:
         write({"a.py": "x = 1\n"})
         shown = parsed(run("check", "--format=html", code=0).stdout)
         assert said(only(shown, "h1")) == "No filesystem races found"
         assert elements(shown, "aside") == elements(shown, "details") == []
         assert len(elements(shown, "section", "clean")) == 1
 
-    def test_a_run_that_failed_is_not_clean(self) -> None:
+    def test_failed_run_is_not_shown_as_clean(self) -> None:
         write({"a.py": "x = 1\n"})
         shown = parsed(run("check", "a.py", "missing.py", "--format=html", code=2).stdout)
         assert elements(shown, "section", "clean") == []
-        assert said(only(only(shown, "div", "failures"), "li")) == "missing.py: no such file or folder"
+        assert said(only(only(shown, "div", "failures"), "li")) == "missing.py: no such file or directory"
 
 
 class TestCode:
-    def test_the_place_and_what_belongs_to_it_are_marked(self) -> None:
+    def test_finding_and_related_places_are_marked(self) -> None:
         where = place("a.py", MKDIR, "os.makedirs(out)")
         related = (
             Related(place("a.py", MKDIR, "os.path.exists(out)"), "found missing here"),
@@ -175,14 +175,14 @@ class TestCode:
         assert [said(each) for each in elements(far, "span", "also")] == ["prepare(", "'x'", ")"]
         assert said(only(root, "ul", "elsewhere")) == "gone.py:7:3: not known"
 
-    def test_places_in_each_other(self) -> None:
+    def test_nested_places_are_marked(self) -> None:
         text = "f(g(x), y)\n"
         related = (Related(Place("a.py", Span(1, 3, 1, 7)), "inner"),)
         root = page(finding(Place("a.py", Span(1, 1, 1, 11)), related=related), sources={"a.py": text})
         assert [said(each) for each in elements(root, "mark")] == ["f(", "g(x)", ", y)"]
         assert said(only(root, "span", "also")) == "g(x)"
 
-    def test_very_long_places_and_lines(self) -> None:
+    def test_long_places_and_lines_are_cut(self) -> None:
         text = "f(\n" + "    x,\n" * 40 + ")\n" + "y = " + "z" * 9000 + "here()" + "z" * 9000 + "\n"
         long = page(finding(Place("a.py", Span(1, 1, 42, 2))), sources={"a.py": text})
         assert "\u2026 30 more lines" in said(only(long, "figure", "frame"))
@@ -227,7 +227,7 @@ class TestTimeline:
         assert [len(elements(step, "span", "raised")) for step in steps] == [0, 0, 0, 1]
         assert said(only(figure, "figcaption")) == "Outcome process 1 dies with FileExistsError"
 
-    def test_the_thread_of_time_does_not_break(self) -> None:
+    def test_line_through_the_steps_is_continuous(self) -> None:
         steps = elements(only(page(finding(HERE, witness=PAIR)), "figure", "lanes"), "li")
         ways = [[each.attrib for each in elements(step, "line", "way")] for step in steps]
         for above, below in pairwise(ways):
@@ -237,7 +237,7 @@ class TestTimeline:
                 assert (one["x2"], one["y2"]) == (other["x1"], other["y1"])
 
     @pytest.mark.parametrize("processes", [1, 3, 4, 9])
-    def test_several_lanes(self, processes: int) -> None:
+    def test_each_process_has_a_lane(self, processes: int) -> None:
         witness = Witness(tuple(WitnessStep(number, "save()") for number in range(processes)), "a mixture")
         figure = only(page(finding(HERE, witness=witness)), "figure", "lanes")
         assert len(only(figure, "div", "heads")) == processes
@@ -246,28 +246,28 @@ class TestTimeline:
         ]
         assert len(elements(figure, "circle")) == processes
 
-    def test_an_outcome_alone(self) -> None:
+    def test_outcome_without_steps(self) -> None:
         figure = only(page(finding(HERE, witness=Witness((), "it hangs"))), "figure", "lanes")
         assert said(figure) == "Outcome it hangs"
 
 
 class TestFixes:
     @pytest.mark.parametrize("kind", list(Applicability))
-    def test_a_fix_is_told(self, kind: Applicability) -> None:
+    def test_fix_is_described(self, kind: Applicability) -> None:
         shown = only(page(finding(HERE, fix=fix(kind))), "section", "fix")
-        words = {"safe": "safe fix", "unsafe": "unsafe fix", "sketch": "sketch"}
+        words = {"safe": "safe fix", "unsafe": "unsafe fix", "sketch": "manual fix"}
         assert said(only(shown, "span", "pill")) == words[kind.value]
         assert "pass exist_ok=True" in said(shown)
         assert elements(shown, "pre") == []
 
-    def test_a_refusal_is_told(self) -> None:
+    def test_refused_fix_shows_its_reason(self) -> None:
         one = finding(HERE, fix=fix(Applicability.UNSAFE))
         root = page(one, previews={one: Preview(refusal="the call is <used>")})
         shown = only(root, "section", "fix")
         assert [said(each) for each in elements(root, "span", "pill")] == ["fix refused"] * 2
-        assert said(only(shown, "p", "aside")) == "It is not made here: the call is <used>."
+        assert said(only(shown, "p", "aside")) == "This fix is not applied: the call is <used>."
 
-    def test_changes_far_apart_and_within_a_line(self) -> None:
+    def test_diff_of_distant_edits_and_edits_within_a_line(self) -> None:
         text = "".join(f"line_{number}()\r\n" for number in range(1, 31))
         one = finding(Place("a.py", Span(20, 1, 20, 2)), fix=fix(Applicability.SAFE))
         edits = (Edit(Span(2, 1, 2, 1), "import x\r\n"), Edit(Span(20, 9, 20, 9), "ok"))
@@ -291,8 +291,8 @@ class TestFixes:
         assert elements(shown, "del") == []
 
 
-class TestWhatComesFromOutside:
-    def test_nothing_hostile_is_markup(self) -> None:
+class TestUntrustedText:
+    def test_hostile_text_is_escaped(self) -> None:
         where = Place(HOSTILE + ".py", Span(1, 1, 1, 8))
         spoken = Witness((WitnessStep(0, HOSTILE, HOSTILE), WitnessStep(1, HOSTILE)), HOSTILE)
         one = finding(
@@ -325,7 +325,7 @@ class TestWhatComesFromOutside:
         assert "<img" not in text
 
     @pytest.mark.skipif("os.sep != '/'", reason="no such names elsewhere")
-    def test_names_and_lines_on_the_disk(self) -> None:
+    def test_hostile_file_names_and_code_are_escaped(self) -> None:
         name = "<img src=x onerror=alert(1)>\"'&\u202e\n.py"
         write(
             {
@@ -350,13 +350,13 @@ class TestSize:
     @pytest.mark.parametrize(
         ("number", "files", "shown"), [(3, True, 3), (4, True, 1), (40, True, 1), (41, False, 0)]
     )
-    def test_what_is_open(self, number: int, files: bool, shown: int) -> None:
+    def test_few_findings_are_open(self, number: int, files: bool, shown: int) -> None:
         found = [finding(Place(f"{row:03}.py", Span(1, 1, 1, 2))) for row in range(number)]
         root = page(*found)
         assert {each.get("open") is not None for each in elements(root, "details", "file")} == {files}
         assert sum(each.get("open") is not None for each in elements(root, "details", "finding")) == shown
 
-    def test_a_finding_is_small(self) -> None:
+    def test_finding_takes_less_than_6000_characters(self) -> None:
         sizes = []
         for number in (100, 200):
             found = tuple(
@@ -368,7 +368,7 @@ class TestSize:
 
 
 @pytest.mark.parametrize("name", ["style.css", "script.js"])
-def test_resources_can_stand_in_a_page(name: str) -> None:
+def test_resources_can_be_inlined(name: str) -> None:
     text = importlib.resources.files("fsrace_lint.report.page").joinpath(name).read_bytes()
     assert text.isascii()
     assert b"</" not in text
@@ -377,7 +377,7 @@ def test_resources_can_stand_in_a_page(name: str) -> None:
 
 
 def contrasts() -> Iterator[tuple[str, str, str, float]]:
-    """Give the contrast of each color of text on each background that it may stand on, light and dark."""
+    """Yield the contrast of each text color on each of its backgrounds, light and dark."""
     style = importlib.resources.files("fsrace_lint.report.page").joinpath("style.css").read_text()
     colors = {m[1]: (m[2], m[3]) for m in re.finditer(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", style)}
     pairs = [(ink, ground) for ink in ("ink", "muted", "link") for ground in ("page", "card", "sunken")]
@@ -392,14 +392,14 @@ def contrasts() -> Iterator[tuple[str, str, str, float]]:
 
 
 def luminance(color: str) -> float:
-    """Give the relative luminance as WCAG defines it."""
+    """Return the relative luminance as defined by WCAG."""
     parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
-def test_text_can_be_read() -> None:
-    """WCAG 2.2 asks for 4.5 at the level AA."""
+def test_text_has_enough_contrast() -> None:
+    """WCAG 2.2 requires 4.5 at level AA."""
     measured = list(contrasts())
     assert len(measured) > 40
     assert [row for row in measured if row[3] < 4.5] == []

@@ -1,4 +1,4 @@
-"""The HTML page in a real browser: what a reader does with it, and what it must never do."""
+"""The HTML page in a real browser: filters, links, keyboard, themes, and content security policy."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LIGHT, DARK = "rgb(247, 246, 243)", "rgb(19, 20, 23)"
 
 
 def report() -> str:
-    """Make a page of six findings that differ in all that can be chosen."""
+    """Return a page with six findings that differ in every filter."""
     found, sources = [], {}
     for number in range(1, 7):
         path = f"{'ab'[number > 3]}/{'train' if number > 3 else 'data'}.py"
@@ -109,25 +109,25 @@ def search(tab: Tab, text: str) -> None:
 
 
 class TestFilters:
-    def test_everything_is_there_at_first(self, tab: Tab) -> None:
+    def test_all_findings_are_shown_at_first(self, tab: Tab) -> None:
         assert tab.ask(VISIBLE) == "5:1,5:2,5:3,5:4,5:5,5:6"
         assert tab.ask(STATUS) == "6 shown"
 
-    def test_by_severity(self, tab: Tab) -> None:
+    def test_filter_by_severity(self, tab: Tab) -> None:
         tick(tab, "severity", "warning")
         assert tab.ask(VISIBLE) == "5:1,5:4"
         tick(tab, "severity", "info")
         assert tab.ask(VISIBLE) == "5:1,5:2,5:4,5:5"
         assert tab.ask(STATUS) == "4 of 6 shown"
 
-    def test_by_rule_and_evidence(self, tab: Tab) -> None:
+    def test_filter_by_rule_and_evidence(self, tab: Tab) -> None:
         tick(tab, "rule", "FSR201")
         assert tab.ask(VISIBLE) == "5:1,5:3,5:5"
         tick(tab, "evidence", "evident")
         assert tab.ask(VISIBLE) == "5:1"
         assert tab.ask("[...document.querySelectorAll('.file')].map(it => it.hidden).join()") == "false,true"
 
-    def test_by_text(self, tab: Tab) -> None:
+    def test_filter_by_text(self, tab: Tab) -> None:
         search(tab, "TRAIN message")
         assert tab.ask(VISIBLE) == "5:4,5:5,5:6"
         search(tab, "data 5:2")
@@ -139,7 +139,7 @@ class TestFilters:
         assert tab.ask(STATUS) == "6 shown"
         assert tab.ask("document.getElementById('text').value") == ""
 
-    def test_open_and_close(self, tab: Tab) -> None:
+    def test_buttons_open_and_close_findings(self, tab: Tab) -> None:
         assert tab.ask(OPENED) == 1
         tick(tab, "severity", "warning")
         tab.ask("document.getElementById('open').click()")
@@ -150,27 +150,27 @@ class TestFilters:
 
 
 class TestLinks:
-    def test_a_rule_opens_its_page(self, tab: Tab) -> None:
+    def test_rule_link_opens_its_page(self, tab: Tab) -> None:
         assert tab.ask("document.getElementById('FSR201').checkVisibility()") is False
         tab.ask("document.querySelector('.about a[href=\"#FSR201\"]').click()")
         tab.ask("new Promise(done => setTimeout(done, 50))")
         assert tab.ask("document.getElementById('FSR201').checkVisibility()") is True
 
-    def test_a_place_opens_its_finding_though_it_was_filtered(self, tab: Tab) -> None:
+    def test_link_to_a_filtered_finding_opens_it(self, tab: Tab) -> None:
         tick(tab, "severity", "error")
         tab.ask("document.querySelector('.places a[href=\"#f5\"]').click()")
         tab.ask("new Promise(done => setTimeout(done, 50))")
         assert tab.ask("document.getElementById('f5').checkVisibility()") is True
         assert tab.ask(STATUS) == "6 shown"
 
-    def test_the_address_of_a_finding(self, opening: Callable[..., Tab], page: Path) -> None:
+    def test_url_fragment_opens_its_finding(self, opening: Callable[..., Tab], page: Path) -> None:
         tab = opening()
         tab.open(page, "#f6")
         assert tab.ask("document.getElementById('f6').checkVisibility()") is True
 
 
 class TestKeyboard:
-    def test_from_the_keys_alone(self, tab: Tab) -> None:
+    def test_page_can_be_used_with_the_keyboard(self, tab: Tab) -> None:
         tab.press("Tab", 9)
         assert tab.ask("document.activeElement.className") == "skip"
         tab.press("Enter", 13, "\r")
@@ -183,7 +183,7 @@ class TestKeyboard:
         assert tab.ask("document.activeElement.id") == "text"
         assert tab.ask("document.activeElement.value") == ""
 
-    def test_what_is_in_focus_is_marked(self, tab: Tab) -> None:
+    def test_focused_element_is_outlined(self, tab: Tab) -> None:
         for _ in range(12):
             tab.press("Tab", 9)
             drawn = tab.ask(
@@ -196,21 +196,21 @@ class TestKeyboard:
 
 class TestTheme:
     @pytest.mark.parametrize(("dark", "ground"), [(False, LIGHT), (True, DARK)])
-    def test_it_is_the_readers(
+    def test_theme_follows_the_system(
         self, opening: Callable[..., Tab], page: Path, dark: bool, ground: str
     ) -> None:
         tab = opening(dark=dark)
         tab.open(page)
         assert tab.ask(GROUND) == ground
 
-    def test_it_can_be_chosen_and_is_kept(self, tab: Tab, page: Path) -> None:
+    def test_theme_can_be_chosen_and_is_remembered(self, tab: Tab, page: Path) -> None:
         grounds = []
         for _ in range(3):
             grounds.append(tab.ask(GROUND))
             tab.ask("document.getElementById('theme').click()")
         assert grounds == [LIGHT, LIGHT, DARK]
         tab.ask("document.getElementById('theme').click(); document.getElementById('theme').click()")
-        # the browser writes what a page keeps a moment later
+        # the browser writes local storage with a delay
         for _ in range(100):
             tab.open(page)
             if tab.ask(GROUND) == DARK:
@@ -221,11 +221,9 @@ class TestTheme:
         tab.ask("localStorage.clear()")
 
 
-class TestEverywhere:
+class TestRendering:
     @pytest.mark.parametrize("width", [320, 390, 768, 1280, 2000])
-    def test_the_page_is_never_wider_than_the_window(
-        self, opening: Callable[..., Tab], page: Path, width: int
-    ) -> None:
+    def test_page_fits_the_window(self, opening: Callable[..., Tab], page: Path, width: int) -> None:
         tab = opening(width=width)
         tab.open(page)
         tab.ask("document.getElementById('open').click()")
@@ -235,7 +233,7 @@ class TestEverywhere:
             is True
         )
 
-    def test_it_can_be_read_without_a_script(self, opening: Callable[..., Tab], page: Path) -> None:
+    def test_page_can_be_read_without_javascript(self, opening: Callable[..., Tab], page: Path) -> None:
         tab = opening(script=False, dark=True)
         tab.open(page)
         assert tab.ask("document.documentElement.className") == ""
@@ -244,7 +242,7 @@ class TestEverywhere:
         assert tab.ask(GROUND) == DARK
         assert tab.ask("document.getElementById('f1').checkVisibility()") is True
 
-    def test_a_dot_stands_in_the_lane_of_its_process(self, tab: Tab) -> None:
+    def test_dot_is_in_the_lane_of_its_process(self, tab: Tab) -> None:
         gaps = tab.ask(
             "[...document.querySelectorAll('#f1 .lanes li')].map((it, row) => {"
             " const dot = it.querySelector('circle').getBoundingClientRect();"
@@ -253,12 +251,12 @@ class TestEverywhere:
         )
         assert gaps == [8, 8]
 
-    def test_print_shows_what_is_closed(self, tab: Tab) -> None:
+    def test_printing_shows_closed_findings(self, tab: Tab) -> None:
         tab.send("Emulation.setEmulatedMedia", media="print")
         assert tab.ask("document.querySelector('#f6 pre').getBoundingClientRect().height") > 20
         assert tab.ask("document.querySelector('aside').checkVisibility()") is False
 
-    def test_the_policy_is_enforced(self, opening: Callable[..., Tab], page: Path) -> None:
+    def test_content_security_policy_is_enforced(self, opening: Callable[..., Tab], page: Path) -> None:
         text = page.read_text()
         page.write_text(text.replace('"use strict";', '"use strict"; window.taken = 1;', 1))
         tab = opening()
@@ -266,7 +264,7 @@ class TestEverywhere:
         assert tab.ask("window.taken === undefined") is True
         assert any("Content Security Policy" in complaint for complaint in tab.complaints())
 
-    def test_nothing_to_show(self, opening: Callable[..., Tab], tmp_path: Path) -> None:
+    def test_page_without_findings(self, opening: Callable[..., Tab], tmp_path: Path) -> None:
         file = tmp_path / "clean.html"
         file.write_text(render("html", Outcome(statistics={"files": 3}), {}, Options()), "ascii")
         tab = opening()

@@ -1,4 +1,4 @@
-"""What the formats print, down to the character."""
+"""The exact output of the report formats."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from fsrace_lint.findings.finding import (
     Applicability,
     Finding,
     Related,
+    Role,
     Severity,
     Silenced,
     Witness,
@@ -40,10 +41,12 @@ VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def text_of(outcome: Outcome, sources: dict[str, str] | None = None, **options: Any) -> str:
+def text_of(
+    outcome: Outcome, sources: dict[str, str] | None = None, form: str = "trace", **options: Any
+) -> str:
     known = {path: source(path, text) for path, text in (sources or {}).items()}
-    plain = render("text", outcome, known, Options(**options))
-    colored = render("text", outcome, known, Options(**{**options, "color": True}))
+    plain = render(form, outcome, known, Options(**options))
+    colored = render(form, outcome, known, Options(**{**options, "color": True}))
     assert ESCAPES.sub("", colored) == plain
     assert "\x1b" not in plain
     assert not [line for line in plain.split("\n") if line != line.rstrip()]
@@ -51,7 +54,7 @@ def text_of(outcome: Outcome, sources: dict[str, str] | None = None, **options: 
 
 
 def one(text: str, needle: str, width: int = 100, **changes: Any) -> str:
-    """Give the report of one finding in `a.py`, without the summary."""
+    """Return the report of one finding in `a.py`, without the summary."""
     outcome = Outcome((finding(place("a.py", text, needle), **changes),))
     body, _ = text_of(outcome, {"a.py": text}, width=width).split("\n\n", 1)
     return f"{body}\n"
@@ -68,8 +71,8 @@ def prepare(out):
 """
 
 
-class TestText:
-    def test_the_canonical_finding(self) -> None:
+class TestTrace:
+    def test_complete_finding(self) -> None:
         report = text_of(
             Outcome(
                 (
@@ -96,7 +99,8 @@ class TestText:
         )
         assert report == dedent(
             """\
-            train.py:6:9: FSR101 check-then-mkdir: another process can create out after the check on line 5
+            error[FSR101]: another process can create out after the check on line 5
+             --> train.py:6:9
               |
             4 | def prepare(out):
             5 |     if not os.path.exists(out):
@@ -112,9 +116,9 @@ class TestText:
                 mkdir(out)           |
                                      | mkdir(out) -> FileExistsError
               = outcome: process 1 dies with FileExistsError
-              = fix: pass exist_ok=True and drop the check (safe)
+              = help: pass exist_ok=True and drop the check (safe fix)
 
-            Found 1 problem (1 error) in 1 file; 1 fixable with fsrace-lint fix.
+            Found 1 error in 1 file. 1 fixable with `fsrace-lint fix`.
             """
         )
 
@@ -123,7 +127,8 @@ class TestText:
         related = (Related(place("a.py", text, "exists(d)"), "found missing here"),)
         assert one(text, "mkdir(d)", related=related) == dedent(
             """\
-            a.py:1:19: FSR101 check-then-mkdir: another process can create out
+            error[FSR101]: another process can create out
+             --> a.py:1:19
               |
             1 | if not exists(d): mkdir(d)
               |                   ^^^^^^^^
@@ -132,12 +137,13 @@ class TestText:
             """
         )
 
-    def test_blank_context_is_left_out_at_the_edges_only(self) -> None:
+    def test_blank_context_lines_are_trimmed_at_the_edges(self) -> None:
         text = "a = 1\n\nmkdir(d)\n\ncheck(d)\n\nb = 2\n"
         related = (Related(place("a.py", text, "check(d)"), "too late"),)
         assert one(text, "mkdir(d)", related=related) == dedent(
             """\
-            a.py:3:1: FSR101 check-then-mkdir: another process can create out
+            error[FSR101]: another process can create out
+             --> a.py:3:1
               |
             3 | mkdir(d)
               | ^^^^^^^^
@@ -148,7 +154,7 @@ class TestText:
             """
         )
 
-    def test_related_places_elsewhere(self) -> None:
+    def test_related_places_outside_the_context(self) -> None:
         near = "def far():\n    pass\n\n\n\n\n\n\nmkdir(d)\n"
         other = "\n" * 11 + "    rmtree(d)  # all ranks\n"
         related = (
@@ -163,29 +169,30 @@ class TestText:
         body, _ = text_of(outcome, {"a.py": near, "b.py": other}).split("\n\n", 1)
         assert f"{body}\n" == dedent(
             """\
-            a.py:9:1: FSR101 check-then-mkdir: another process can create out
+            error[FSR101]: another process can create out
+              --> a.py:9:1
                |
              9 | mkdir(d)
                | ^^^^^^^^
                |
-              --> a.py:1:5: in this function
+              ::: a.py:1:5: in this function
                |
              1 | def far():
                |     -----
                |
-              --> b.py:12:5: deleted here
+              ::: b.py:12:5: deleted here
                |
             12 |     rmtree(d)  # all ranks
                |     ---------
                |
-              --> gone.py:7:3: called from here
-              --> a.py:99:1: the file has become shorter
+              ::: gone.py:7:3: called from here
+              ::: a.py:99:1: the file has become shorter
                |
-               = fix: pass exist_ok=True (unsafe: --unsafe-fixes)
+               = help: pass exist_ok=True (unsafe fix)
             """
         )
 
-    def test_a_source_that_is_not_known(self) -> None:
+    def test_unknown_source_shows_only_the_location(self) -> None:
         outcome = Outcome(
             (
                 finding(Place("a.py", Span(3, 1, 3, 4))),
@@ -194,21 +201,24 @@ class TestText:
         )
         assert text_of(outcome) == dedent(
             """\
-            a.py:3:1: FSR101 check-then-mkdir: another process can create out
+            error[FSR101]: another process can create out
+             --> a.py:3:1
 
-            b.py:3:1: FSR101 check-then-mkdir: another process can create out
+            error[FSR101]: another process can create out
+             --> b.py:3:1
               |
-              = fix: pass exist_ok=True (sketch: by hand)
+              = help: pass exist_ok=True (manual fix)
 
-            Found 2 problems (2 errors) in 2 files.
+            Found 2 errors in 2 files.
             """
         )
 
-    def test_a_span_of_several_lines(self) -> None:
+    def test_multiline_span_marks_its_first_line(self) -> None:
         text = "def run():\n    extract(  \n        archive,\n    )\n    return 1\n"
         assert one(text, text[text.index("extract") : text.index("\n    return")]) == dedent(
             """\
-            a.py:2:5: FSR101 check-then-mkdir: another process can create out
+            error[FSR101]: another process can create out
+             --> a.py:2:5
               |
             1 | def run():
             2 |     extract(
@@ -218,16 +228,16 @@ class TestText:
             """
         )
 
-    def test_an_empty_span_is_still_shown(self) -> None:
+    def test_empty_span_is_shown(self) -> None:
         outcome = Outcome((finding(Place("a.py", Span(1, 1, 1, 1))),))
         assert "1 |\n  | ^\n" in text_of(outcome, {"a.py": ""})
 
     @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-    def test_newlines_do_not_show(self, newline: str) -> None:
+    def test_newline_style_does_not_change_the_report(self, newline: str) -> None:
         outcome = Outcome((finding(place("a.py", MKDIR, "os.makedirs(out)")),))
         assert text_of(outcome, {"a.py": MKDIR.replace("\n", newline)}) == text_of(outcome, {"a.py": MKDIR})
 
-    def test_a_form_feed_ends_no_line(self) -> None:
+    def test_form_feed_does_not_end_a_line(self) -> None:
         assert f"1 | a\\x0cb\\x0b\\u2028mkdir(d)\n  | {' ' * 16}^^^^^^^^\n" in one(
             "a\x0cb\x0b\u2028mkdir(d)\n", "mkdir(d)"
         )
@@ -247,50 +257,50 @@ class TestText:
             ('"[/nothing]\\\\" + :snake: ', '"[/nothing]\\\\" + :snake: '),
         ],
     )
-    def test_carets_stand_under_their_text(self, before: str, shown: str) -> None:
-        _, _, code, carets, _, _ = one(f'{before}mkdir("新")  # after\n', 'mkdir("新")').split("\n")
+    def test_carets_align_with_their_text(self, before: str, shown: str) -> None:
+        _, _, _, code, carets, _, _ = one(f'{before}mkdir("新")  # after\n', 'mkdir("新")').split("\n")
         assert code == f'1 | {shown}mkdir("新")  # after'
         assert carets == "  | " + " " * cell_len(shown) + "^" * 11
 
-    def test_a_long_line_is_cut_at_its_end(self) -> None:
+    def test_long_line_is_cut_at_its_end(self) -> None:
         text = "mkdir(d)" + "  # padding" * 20 + "\n"
         lines = one(text, "mkdir(d)", width=40).split("\n")
-        assert lines[2:4] == ["1 | mkdir(d)  # padding  # padding  #...", "  | ^^^^^^^^"]
+        assert lines[3:5] == ["1 | mkdir(d)  # padding  # padding  #...", "  | ^^^^^^^^"]
 
-    def test_a_long_line_is_cut_on_both_sides(self) -> None:
+    def test_long_line_is_cut_on_both_sides(self) -> None:
         text = "x" * 100 + " mkdir(d) " + "y" * 100 + "\n"
         lines = one(text, "mkdir(d)", width=50).split("\n")
-        # 46 cells are for the source: 6 for the ellipses, about a quarter for what stands before the span.
-        assert lines[2] == "1 | ..." + "x" * 9 + " mkdir(d) " + "y" * 21 + "..."
-        assert lines[3] == "  | " + " " * 13 + "^" * 8
+        # 46 cells hold the source: 6 for the ellipses, and about a quarter for the text before the span.
+        assert lines[3] == "1 | ..." + "x" * 9 + " mkdir(d) " + "y" * 21 + "..."
+        assert lines[4] == "  | " + " " * 13 + "^" * 8
 
-    def test_a_long_line_is_cut_at_its_start(self) -> None:
+    def test_long_line_is_cut_at_its_start(self) -> None:
         text = "x" * 100 + " mkdir(d)\n"
         lines = one(text, "mkdir(d)", width=50).split("\n")
-        assert lines[2] == "1 | ..." + "x" * 34 + " mkdir(d)"
-        assert lines[3] == "  | " + " " * 38 + "^" * 8
+        assert lines[3] == "1 | ..." + "x" * 34 + " mkdir(d)"
+        assert lines[4] == "  | " + " " * 38 + "^" * 8
 
-    def test_a_long_span_is_cut_with_its_line(self) -> None:
+    def test_long_span_is_cut_with_its_line(self) -> None:
         text = "a = mkdir(" + "新" * 100 + ") + b\n"
         lines = one(text, text[4:-5], width=50).split("\n")
-        assert lines[2] == "1 | a = mkdir(" + "新" * 16 + "..."
-        assert lines[3] == "  |     " + "^" * 38 + "..."
+        assert lines[3] == "1 | a = mkdir(" + "新" * 16 + "..."
+        assert lines[4] == "  |     " + "^" * 38 + "..."
 
-    def test_a_long_label_is_wrapped(self) -> None:
+    def test_long_label_is_wrapped(self) -> None:
         label = "the path is the same on all ranks and is not made unique"
         text = "save(path)\n"
         related = (Related(place("a.py", text, "path"), label),)
-        assert one(text, "save(path)", width=44, related=related).split("\n")[4:8] == [
+        assert one(text, "save(path)", width=44, related=related).split("\n")[5:9] == [
             "  |      ---- the path is the same on all",
             "  |           ranks and is not made unique",
             "  |",
             "",
         ]
 
-    def test_a_long_label_goes_below_where_there_is_no_room_beside(self) -> None:
+    def test_long_label_moves_below_if_the_line_has_no_room(self) -> None:
         text = "x" * 28 + " = save\n"
         related = (Related(place("a.py", text, "save"), "the same on all ranks"),)
-        assert one(text, "x", width=40, related=related).split("\n")[2:7] == [
+        assert one(text, "x", width=40, related=related).split("\n")[3:8] == [
             "1 | " + "x" * 28 + " = save",
             "  | ^",
             "  | " + " " * 31 + "----",
@@ -298,7 +308,7 @@ class TestText:
             "  |",
         ]
 
-    def test_a_witness_of_three_processes(self) -> None:
+    def test_trace_of_three_processes(self) -> None:
         witness = Witness(
             (
                 WitnessStep(0, "open(a.bin, 'w')"),
@@ -309,7 +319,7 @@ class TestText:
             "process 2 reads an empty file",
         )
         lines = one("extract(a)\n", "extract(a)", witness=witness).split("\n")
-        assert lines[5:] == [
+        assert lines[6:] == [
             "    process 0        | process 1     | process 2",
             "    -----------------+---------------+-------------------",
             "    open(a.bin, 'w') |               |",
@@ -320,7 +330,7 @@ class TestText:
             "",
         ]
 
-    def test_witness_columns_shrink_to_the_width(self) -> None:
+    def test_trace_columns_shrink_to_the_width(self) -> None:
         witness = Witness(
             (
                 WitnessStep(0, "rename(checkpoint.tmp, checkpoint)"),
@@ -330,7 +340,7 @@ class TestText:
         )
         lines = one("extract(a)\n", "extract(a)", width=43, witness=witness).split("\n")
         # 39 cells, 3 of them for the bar, leave 18 for each column.
-        assert lines[5:] == [
+        assert lines[6:] == [
             "    process 0          | process 1",
             "    -------------------+-------------------",
             "    rename(checkpoint. |",
@@ -343,10 +353,10 @@ class TestText:
             "",
         ]
 
-    def test_many_processes_become_a_list(self) -> None:
+    def test_trace_of_many_processes_becomes_a_list(self) -> None:
         witness = Witness(tuple(WitnessStep(n, "open(a_long_name.bin, 'w')") for n in range(3)), "a mixture")
         lines = one("extract(a)\n", "extract(a)", width=40, witness=witness).split("\n")
-        assert lines[5:] == [
+        assert lines[6:] == [
             "    process 0: open(a_long_name.bin,",
             "      'w')",
             "    process 1: open(a_long_name.bin,",
@@ -357,11 +367,11 @@ class TestText:
             "",
         ]
 
-    def test_a_witness_without_steps(self) -> None:
+    def test_trace_without_steps_shows_the_outcome(self) -> None:
         lines = one("f(a)\n", "f(a)", witness=Witness((), "it hangs")).split("\n")
-        assert lines[4:] == ["  |", "  = outcome: it hangs", ""]
+        assert lines[5:] == ["  |", "  = outcome: it hangs", ""]
 
-    def test_paths_and_messages_cannot_steer_the_terminal(self) -> None:
+    def test_control_characters_in_paths_and_messages_are_escaped(self) -> None:
         path = "a\x1b]0;x\x07\n[b]\udcff\t.py"
         outcome = Outcome(
             (finding(Place(path, Span(1, 1, 1, 2)), message="x\r\n[/]\x1b[2J"),), (Problem(path, "no\x1b"),)
@@ -369,21 +379,22 @@ class TestText:
         shown = "a\\x1b]0;x\\x07\\n[b]\\udcff\\t.py"
         report = text_of(outcome, statistics=True)
         assert report.encode("utf-8")
-        assert report.split("\n")[:3] == [
-            f"{shown}:1:1: FSR101 check-then-mkdir: x\\r\\n[/]\\x1b[2J",
+        assert report.split("\n")[:4] == [
+            "error[FSR101]: x\\r\\n[/]\\x1b[2J",
+            f" --> {shown}:1:1",
             "",
             f"{shown}: error: no\\x1b",
         ]
 
     def test_color_marks_the_severity(self) -> None:
         outcome = Outcome((finding(place("a.py", "f()", "f()"), severity=Severity.WARNING),))
-        report = render("text", outcome, {"a.py": source("a.py", "f()")}, Options(color=True))
-        assert "\x1b[1;33mFSR101\x1b[0m" in report
+        report = render("trace", outcome, {"a.py": source("a.py", "f()")}, Options(color=True))
+        assert "\x1b[1;33mwarning[FSR101]\x1b[0m" in report
         assert "\x1b[1;33m^^^\x1b[0m" in report
 
 
 class TestSilenced:
-    def test_one_line_each_and_a_count(self) -> None:
+    def test_each_call_is_one_line_followed_by_a_count(self) -> None:
         here, there = Place("a.py", Span(6, 9, 6, 25)), Place("b.py", Span(3, 1, 3, 9))
         listed = (
             silenced(here, cause=Place("a.py", Span(5, 8, 5, 30))),
@@ -393,37 +404,38 @@ class TestSilenced:
         )
         assert text_of(Outcome(statistics={"files": 2}, silenced=listed)) == dedent(
             """\
-            a.py:6:9: silent: guard: os.makedirs(out): one process comes here (line 5)
-            a.py:6:9: silent: lock: os.makedirs(out): FileLock('l') is held (b.py:3)
-            b.py:3:1: silent: unexposed: os.remove(old): no rule reports a delete
-            b.py:3:1: silent: guard: os.makedirs(out): one process comes here
-            Kept silent: 4 calls (2 guard, 1 lock, 1 unexposed).
+            a.py:6:9: not reported: guard: os.makedirs(out): one process comes here (line 5)
+            a.py:6:9: not reported: lock: os.makedirs(out): FileLock('l') is held (b.py:3)
+            b.py:3:1: not reported: unexposed: os.remove(old): no rule reports a delete
+            b.py:3:1: not reported: guard: os.makedirs(out): one process comes here
+            Not reported: 4 calls (2 guard, 1 lock, 1 unexposed).
 
             No filesystem races found in 2 files.
             """
         )
 
-    def test_nothing_was_silent(self) -> None:
-        assert text_of(Outcome(silenced=())) == "Kept silent: 0 calls.\n\nNo filesystem races found.\n"
-        assert "silent" not in text_of(Outcome())
+    def test_empty_list_is_counted(self) -> None:
+        assert text_of(Outcome(silenced=())) == "Not reported: 0 calls.\n\nNo filesystem races found.\n"
+        assert "reported" not in text_of(Outcome())
 
-    def test_it_stands_between_the_findings_and_the_errors(self) -> None:
+    def test_list_is_between_findings_and_errors(self) -> None:
         where = Place("a.py", Span(1, 1, 1, 2))
         outcome = Outcome((finding(where),), (Problem("b", "no"),), silenced=(silenced(where),))
         assert text_of(outcome) == dedent(
             """\
-            a.py:1:1: FSR101 check-then-mkdir: another process can create out
+            error[FSR101]: another process can create out
+             --> a.py:1:1
 
-            a.py:1:1: silent: guard: os.makedirs(out): one process comes here
-            Kept silent: 1 call (1 guard).
+            a.py:1:1: not reported: guard: os.makedirs(out): one process comes here
+            Not reported: 1 call (1 guard).
 
             b: error: no
 
-            Found 1 problem (1 error) in 1 file; 1 failure in the run itself.
+            Found 1 error in 1 file; 1 problem prevented a complete check.
             """
         )
 
-    def test_control_characters_are_spelled_out(self) -> None:
+    def test_control_characters_are_escaped(self) -> None:
         path = "a\x1b[2J\udcff.py"
         hostile = silenced(
             Place(path, Span(1, 1, 1, 2)),
@@ -433,11 +445,11 @@ class TestSilenced:
             cause=Place("b\n.py", Span(2, 1, 2, 2)),
         )
         assert text_of(Outcome(silenced=(hostile,))).split("\n")[:2] == [
-            "a\\x1b[2J\\udcff.py:1:1: silent: \\x07: mkdir('\\u202e'): [red]\\r\\nx (b\\n.py:2)",
-            "Kept silent: 1 call (1 \\x07).",
+            "a\\x1b[2J\\udcff.py:1:1: not reported: \\x07: mkdir('\\u202e'): [red]\\r\\nx (b\\n.py:2)",
+            "Not reported: 1 call (1 \\x07).",
         ]
 
-    def test_a_long_line_stays_one_line(self) -> None:
+    def test_long_line_is_not_wrapped(self) -> None:
         long = silenced(Place("a.py", Span(1, 1, 1, 2)), message="because " * 40)
         report = text_of(Outcome(silenced=(long,)), width=40)
         assert report.count("because") == 40
@@ -445,8 +457,8 @@ class TestSilenced:
 
     def test_color_dims_the_reason(self) -> None:
         outcome = Outcome(silenced=(silenced(Place("a.py", Span(1, 1, 1, 2))),))
-        report = render("text", outcome, {}, Options(color=True))
-        assert "\x1b[1ma.py:1:1\x1b[0m: \x1b[2msilent: guard\x1b[0m: os.makedirs(out)" in report
+        report = render("trace", outcome, {}, Options(color=True))
+        assert "\x1b[1ma.py:1:1\x1b[0m: \x1b[2mnot reported: guard\x1b[0m: os.makedirs(out)" in report
 
 
 class TestSummary:
@@ -454,19 +466,19 @@ class TestSummary:
     def last(outcome: Outcome) -> str:
         return text_of(outcome).split("\n")[-2]
 
-    def test_nothing_found(self) -> None:
+    def test_no_findings(self) -> None:
         assert text_of(Outcome(statistics={"files": 12})) == "No filesystem races found in 12 files.\n"
         assert text_of(Outcome(statistics={"files": 1})) == "No filesystem races found in 1 file.\n"
         assert text_of(Outcome()) == "No filesystem races found.\n"
 
-    def test_nothing_found_but_not_all_was_looked_at(self) -> None:
+    def test_no_findings_in_an_incomplete_check(self) -> None:
         outcome = Outcome((), (Problem("", "no"), Problem("b", "no")), {"files": 3})
         assert text_of(outcome) == dedent(
             """\
             error: no
             b: error: no
 
-            Nothing was found; 2 failures in the run itself.
+            No filesystem races found in 3 files; 2 problems prevented a complete check.
             """
         )
 
@@ -475,17 +487,17 @@ class TestSummary:
         [
             ("", ""),
             ("sketch", ""),
-            ("safe", "; 1 fixable with fsrace-lint fix"),
-            ("unsafe unsafe", "; 2 fixable with fsrace-lint fix --unsafe-fixes"),
-            ("safe unsafe sketch", "; 1 fixable with fsrace-lint fix, 1 more with --unsafe-fixes"),
+            ("safe", " 1 fixable with `fsrace-lint fix`."),
+            ("unsafe unsafe", " 2 fixable with `fsrace-lint fix --unsafe-fixes`."),
+            ("safe unsafe sketch", " 1 fixable with `fsrace-lint fix`; 1 more with `--unsafe-fixes`."),
         ],
     )
-    def test_what_can_be_fixed(self, applicabilities: str, end: str) -> None:
+    def test_fixable_findings_are_counted(self, applicabilities: str, end: str) -> None:
         where = Place("a.py", Span(1, 1, 1, 2))
         fixes = [fix(Applicability(name)) for name in applicabilities.split()]
         outcome = Outcome((finding(where), *(finding(where, fix=each) for each in fixes)))
-        count = "1 problem (1 error)" if not fixes else f"{len(fixes) + 1} problems ({len(fixes) + 1} errors)"
-        assert self.last(outcome) == f"Found {count} in 1 file{end}."
+        count = "1 error" if not fixes else f"{len(fixes) + 1} errors"
+        assert self.last(outcome) == f"Found {count} in 1 file.{end}"
 
     def test_severities_and_files_are_counted(self) -> None:
         severities = [Severity.INFO, Severity.WARNING, Severity.ERROR, Severity.WARNING, Severity.INFO]
@@ -495,14 +507,14 @@ class TestSummary:
                 for number, severity in enumerate(severities)
             )
         )
-        assert self.last(outcome) == "Found 5 problems (1 error, 2 warnings, 2 info) in 2 files."
+        assert self.last(outcome) == "Found 5 findings (1 error, 2 warnings, 2 notes) in 2 files."
 
     def test_statistics(self) -> None:
         outcome = Outcome(
             (finding(Place("a.py", Span(1, 1, 1, 2))),), (), {"files": 12, "unresolved-calls": 3}
         )
         seconds = {"read": 0.25, "report": 10.0004}
-        assert text_of(outcome, statistics=True, seconds=lambda: seconds).split("\n")[2:-2] == [
+        assert text_of(outcome, statistics=True, seconds=lambda: seconds).split("\n")[3:-2] == [
             "    12  files",
             "     3  unresolved-calls",
             "     1  FSR101 check-then-mkdir",
@@ -515,12 +527,166 @@ class TestSummary:
 
 @given(OUTCOMES, st.text(st.characters(exclude_categories=["Cs"]), max_size=300), st.integers(1, 120))
 @settings(deadline=None)
-def test_text_holds_for_whatever_there_is(outcome: Outcome, code: str, width: int) -> None:
+def test_every_outcome_can_be_rendered_as_text(outcome: Outcome, code: str, width: int) -> None:
     report = text_of(outcome, {"a.py": code}, width=width, statistics=True)
     assert report.encode("utf-8")
-    assert sum(bool(re.match(r".*:\d+:\d+: FSR[0-9]{3} ", line)) for line in report.split("\n")) >= len(
-        outcome.findings
+    heads = [line for line in report.split("\n") if re.match(r"(error|warning|info)\[FSR[0-9]{3}\]:", line)]
+    assert len(heads) >= len(outcome.findings)
+
+
+@given(OUTCOMES, st.text(st.characters(exclude_categories=["Cs"]), max_size=300), st.integers(1, 120))
+@settings(deadline=None)
+def test_finding_takes_at_most_ten_lines(outcome: Outcome, code: str, width: int) -> None:
+    report = text_of(Outcome(outcome.findings), {"a.py": code}, "full", width=width)
+    for shown in re.split(r"(?m)^(?=(?:error|warning|info)\[FSR)", report)[1:]:
+        assert len(shown.split("\n\n")[0].split("\n")) <= 10
+
+
+class TestFull:
+    CHECKED = Related(place("a.py", MKDIR, "os.path.exists(out)"), "multiple processes can find it missing")
+    CALLED = Related(Place("b.py", Span(7, 1, 7, 9)), "called from here", Role.CALL)
+    REASON = Related(
+        Place("b.py", Span(3, 1, 3, 9)),
+        "runs in multiple processes, because `r` checks the rank",
+        Role.REASON,
     )
+
+    def shown(self, *findings: Finding, sources: dict[str, str] | None = None) -> str:
+        return text_of(Outcome(findings), {"a.py": MKDIR} | (sources or {}), "full")
+
+    def test_complete_finding(self) -> None:
+        found = finding(
+            place("a.py", MKDIR, "os.makedirs(out)"),
+            related=(self.CHECKED, self.CALLED, self.REASON),
+            witness=Witness((), "the slower process fails with `FileExistsError`"),
+            fix=fix(Applicability.SAFE, "pass `exist_ok=True`"),
+        )
+        assert self.shown(found) == dedent(
+            """\
+            error[FSR101]: another process can create out
+             --> a.py:6:9
+              |
+            5 |     if not os.path.exists(out):
+              |            ------------------- multiple processes can find it missing
+            6 |         os.makedirs(out)
+              |         ^^^^^^^^^^^^^^^^ the slower process fails with `FileExistsError`
+              |
+              = note: runs in multiple processes, because `r` checks the rank (b.py:3); called from b.py:7
+              = help: pass `exist_ok=True` (safe fix)
+
+            Found 1 error in 1 file. 1 fixable with `fsrace-lint fix`.
+            """
+        )
+
+    def test_findings_with_one_cause_are_collapsed(self) -> None:
+        witness = Witness((), "it fails")
+        places = [Place("a.py", Span(line, 1, line, 3)) for line in range(1, 7)]
+        found = [finding(where, related=(self.REASON,), witness=witness) for where in places]
+        other = finding(places[0], message="something else", witness=witness)
+        report = self.shown(*found, other)
+        assert report.count("error[FSR101]") == 2
+        assert "= note: 5 similar findings: a.py:2, a.py:3, a.py:4, and 2 others" in report
+        assert "Found 7 errors in 1 file." in report
+
+    def test_related_place_in_another_file(self) -> None:
+        related = (Related(place("b.py", "write(out)\n", "write(out)"), "written here, by `write()`"),)
+        found = finding(
+            place("a.py", MKDIR, "os.makedirs(out)"), related=related, witness=Witness((), "it is torn")
+        )
+        assert self.shown(found, sources={"b.py": "write(out)\n"}).split("\n")[3:9] == [
+            "6 |         os.makedirs(out)",
+            "  |         ^^^^^^^^^^^^^^^^ it is torn",
+            " ::: b.py:1:1",
+            "1 | write(out)",
+            "  | ---------- written here, by `write()`",
+            "  |",
+        ]
+
+    def test_lines_between_places_are_elided(self) -> None:
+        text = "check(d)\na\nb\nmkdir(d)\n"
+        related = (Related(place("a.py", text, "check(d)"), "checked here"),)
+        found = finding(place("a.py", text, "mkdir(d)"), related=related)
+        assert text_of(Outcome((found,)), {"a.py": text}, "full").split("\n")[3:8] == [
+            "1 | check(d)",
+            "  | -------- checked here",
+            "...",
+            "4 | mkdir(d)",
+            "  | ^^^^^^^^",
+        ]
+        text = "check(d)\na\nmkdir(d)\n"
+        found = finding(place("a.py", text, "mkdir(d)"), related=related)
+        assert "\n2 | a\n" in text_of(Outcome((found,)), {"a.py": text}, "full")
+
+    def test_long_outcome_is_cut_and_distant_place_takes_one_line(self) -> None:
+        text = "check(d)\na\nb\n" + "x" * 60 + "; mkdir(d)\n"
+        witness = Witness((), "the outcome " * 12)
+        related = (Related(place("a.py", text, "check(d)"), "checked here " * 12), self.REASON)
+        same = [finding(place("a.py", text, "mkdir(d)"), related=related, witness=witness) for _ in range(2)]
+        lines = text_of(Outcome(tuple(same)), {"a.py": text}, "full").split("\n\n")[0].split("\n")
+        assert len(lines) <= 10
+        assert lines[5].startswith("  | the outcome the outcome")
+        assert lines[5].endswith("...")
+        assert lines[6].startswith(" ::: a.py:1:1: checked here")
+
+    def test_finding_without_a_trace_has_no_note(self) -> None:
+        assert "note:" not in self.shown(finding(place("a.py", MKDIR, "os"), message="unreadable"))
+
+    @pytest.mark.parametrize(
+        ("evidence", "note"),
+        [
+            ("evident", "runs in multiple processes, because the call itself coordinates them"),
+            ("plausible", "may run in multiple processes: nothing in the project rules it out"),
+            ("none", "nothing in the project shows that multiple processes run this"),
+        ],
+    )
+    def test_note_without_a_location(self, evidence: str, note: str) -> None:
+        found = finding(place("a.py", MKDIR, "os"), evidence=evidence, witness=Witness((), "it fails"))
+        assert f"= note: {note}\n" in self.shown(found)
+
+    def test_long_call_chain_is_abbreviated(self) -> None:
+        calls = [Related(Place("b.py", Span(n, 1, n, 2)), "", Role.CALL) for n in range(1, 5)]
+        found = finding(
+            place("a.py", MKDIR, "os"), related=(*calls, self.REASON), witness=Witness((), "it fails")
+        )
+        assert "(b.py:3); called from b.py:1, b.py:2 and 2 more\n" in self.shown(found)
+
+    def test_hint_suggests_explain(self) -> None:
+        outcome = Outcome((finding(place("a.py", MKDIR, "os")),))
+        assert "Next: `fsrace-lint explain FSR101`" in text_of(outcome, {"a.py": MKDIR}, "full", hints=True)
+
+
+class TestOneLine:
+    FOUND = (
+        finding(
+            Place("a.py", Span(6, 9, 6, 25)),
+            witness=Witness((), "it fails"),
+            fix=fix(Applicability.SAFE),
+        ),
+        finding(Place("a.py", Span(16, 10, 16, 25)), fix=fix(Applicability.UNSAFE)),
+        finding(Place("b.py", Span(1, 1, 1, 2))),
+    )
+
+    def test_concise_format(self) -> None:
+        assert text_of(Outcome(self.FOUND), form="concise", summary=False) == dedent(
+            """\
+            a.py:6:9: FSR101 [*] another process can create out (it fails)
+            a.py:16:10: FSR101 another process can create out
+            b.py:1:1: FSR101 another process can create out
+            """
+        )
+
+    def test_grouped_format(self) -> None:
+        assert text_of(Outcome(self.FOUND), form="grouped", summary=False) == dedent(
+            """\
+            a.py:
+              6:9    FSR101 [*] another process can create out (it fails)
+              16:10  FSR101 another process can create out
+
+            b.py:
+              1:1  FSR101 another process can create out
+
+            """
+        )
 
 
 class TestJson:
@@ -532,7 +698,7 @@ class TestJson:
         VALIDATOR.validate(document)
         return document
 
-    def test_the_schema_is_a_schema_and_explains_everything(self) -> None:
+    def test_schema_is_valid_and_describes_every_property(self) -> None:
         VALIDATOR.check_schema(SCHEMA)
         objects = [SCHEMA, *(each for each in SCHEMA["$defs"].values() if each["type"] == "object")]
         for each in objects:
@@ -542,7 +708,7 @@ class TestJson:
                 target = SCHEMA["$defs"][value["$ref"].rpartition("/")[2]] if "$ref" in value else value
                 assert target["description"].endswith("."), name
 
-    def test_nothing_found(self) -> None:
+    def test_no_findings(self) -> None:
         assert render("json", Outcome(), {}, Options()) == dedent(
             """\
             {
@@ -554,7 +720,7 @@ class TestJson:
             """
         )
 
-    def test_a_finding_is_flat(self) -> None:
+    def test_fields_of_a_finding(self) -> None:
         outcome = Outcome(
             (
                 finding(
@@ -600,7 +766,7 @@ class TestJson:
         assert document["errors"] == [{"path": "c", "message": "no"}]
         assert document["statistics"] == {"files": 2}
 
-    def test_what_was_silent(self) -> None:
+    def test_fields_of_a_silenced_call(self) -> None:
         where = Place("a.py", Span(6, 9, 6, 25))
         listed = (silenced(where, cause=Place("b.py", Span(1, 2, 3, 4))), silenced(where, reason="unproven"))
         document = self.parsed(Outcome(silenced=listed))
@@ -621,25 +787,25 @@ class TestJson:
         assert self.parsed(Outcome(silenced=()))["silenced"] == []
         assert "silenced" not in self.parsed(Outcome())
 
-    def test_the_schema_and_the_page_know_every_reason(self) -> None:
+    def test_schema_and_docs_list_every_reason(self) -> None:
         assert SCHEMA["$defs"]["silenced"]["properties"]["reason"]["enum"] == REASONS
         page = (ROOT / "docs" / "output.md").read_text(encoding="utf-8")
         assert [row for row in REASONS if f"| `{row}` |" not in page] == []
         documented = Silenced.__doc__ or ""
         assert [row for row in REASONS if f"`{row}`" not in documented] == []
 
-    def test_undecodable_paths_are_spelled_out(self) -> None:
+    def test_undecodable_paths_are_escaped(self) -> None:
         document = self.parsed(Outcome((finding(Place("é\udcff.py", Span(1, 1, 1, 1))),)))
         assert document["findings"][0]["path"] == "é\\udcff.py"
 
     @given(OUTCOMES)
-    def test_every_outcome_keeps_the_schema(self, outcome: Outcome) -> None:
+    def test_every_outcome_matches_the_schema(self, outcome: Outcome) -> None:
         document = self.parsed(outcome)
         assert len(document["findings"]) == len(outcome.findings)
         assert len(document.get("silenced", ())) == len(outcome.silenced or ())
         assert len(document.get("suppressed", ())) == len(outcome.suppressed or ())
 
-    def test_it_does_not_load_rich(self) -> None:
+    def test_json_and_github_do_not_import_rich(self) -> None:
         code = (
             "import sys; from fsrace_lint.report import Options, Outcome, render;"
             "render('json', Outcome(), {}, Options()); render('github', Outcome(), {}, Options());"
@@ -654,7 +820,7 @@ class TestGithub:
     def commands(*findings: Finding) -> list[str]:
         return render("github", Outcome(findings), {}, Options()).splitlines()
 
-    def test_a_finding_on_one_line(self) -> None:
+    def test_finding_on_one_line_has_columns(self) -> None:
         witness = Witness((WitnessStep(0, "mkdir(out)"),), "process 1 dies")
         (command,) = self.commands(finding(Place("a.py", Span(6, 9, 6, 25)), witness=witness))
         assert command == (
@@ -662,7 +828,7 @@ class TestGithub:
             "::another process can create out%0AOutcome: process 1 dies"
         )
 
-    def test_a_finding_on_several_lines_has_no_columns(self) -> None:
+    def test_finding_on_multiple_lines_has_no_columns(self) -> None:
         assert self.commands(finding(Place("a.py", Span(6, 9, 8, 2)))) == [
             "::error file=a.py,line=6,endLine=8,title=FSR101 check-then-mkdir::another process can create out"
         ]
@@ -671,11 +837,11 @@ class TestGithub:
         ("severity", "level"),
         [(Severity.ERROR, "error"), (Severity.WARNING, "warning"), (Severity.INFO, "notice")],
     )
-    def test_levels(self, severity: Severity, level: str) -> None:
+    def test_severity_sets_the_level(self, severity: Severity, level: str) -> None:
         (command,) = self.commands(finding(Place("a.py", Span(1, 1, 1, 2)), severity=severity))
         assert command.startswith(f"::{level} file=")
 
-    def test_escapes(self) -> None:
+    def test_special_characters_are_escaped(self) -> None:
         (command,) = self.commands(
             finding(
                 Place("c:/50%,\r\n::error::x\udcff.py", Span(1, 1, 1, 2)),
@@ -687,14 +853,13 @@ class TestGithub:
             "title=FSR101 check-then-mkdir::100%25, a:b%0D%0A::error::x\\udcff"
         )
 
-    def test_failures_of_the_run(self) -> None:
+    def test_run_errors_are_annotations(self) -> None:
         outcome = Outcome((), (Problem("a,b", "no: 5%"), Problem("", "no")))
         assert render("github", outcome, {}, Options()) == (
-            "::error file=a%2Cb,title=fsrace-lint failed here::no: 5%25\n"
-            "::error title=fsrace-lint failed here::no\n"
+            "::error file=a%2Cb,title=fsrace-lint error::no: 5%25\n::error title=fsrace-lint error::no\n"
         )
 
-    def test_nothing_found(self) -> None:
+    def test_no_findings(self) -> None:
         assert render("github", Outcome(), {}, Options()) == ""
 
 
@@ -709,7 +874,7 @@ AFTER = b"import os\n\n\nos.makedirs(d, exist_ok=True)\n"
 
 
 class TestDiff:
-    def test_the_form(self) -> None:
+    def test_unified_format(self) -> None:
         assert unified("lib/a.py", BEFORE, AFTER, "utf-8").split("\n") == [
             "--- a/lib/a.py",
             "+++ b/lib/a.py",
@@ -723,7 +888,7 @@ class TestDiff:
             "",
         ]
 
-    def test_no_change_is_no_diff(self) -> None:
+    def test_no_change_gives_an_empty_diff(self) -> None:
         assert unified("a.py", BEFORE, BEFORE, "utf-8") == ""
 
     @pytest.mark.parametrize("tool", TOOLS)
@@ -744,7 +909,7 @@ class TestDiff:
         ],
     )
     @pytest.mark.parametrize("name", ["lib/a.py", "lib/an odd, n\u00e4me.py"], ids=["plain", "odd"])
-    def test_it_applies(
+    def test_diff_applies(
         self, tool: list[str], before: bytes, after: bytes, encoding: str, name: str, tmp_path: Path
     ) -> None:
         check_applies(tool, name, before, after, encoding, tmp_path)
@@ -752,14 +917,14 @@ class TestDiff:
     @pytest.mark.skipif(os.name == "nt", reason="no such names there")
     @pytest.mark.parametrize("tool", TOOLS)
     @pytest.mark.parametrize("name", ['a"b.py', "a\\b.py", "a\tb.py", "a\nb.py", "\u00e4\x1b \u4e2d.py"])
-    def test_it_applies_to_names_that_need_quotes(self, tool: list[str], name: str, tmp_path: Path) -> None:
+    def test_diff_applies_to_quoted_names(self, tool: list[str], name: str, tmp_path: Path) -> None:
         check_applies(tool, name, BEFORE, AFTER, "utf-8", tmp_path)
 
-    def test_an_undecodable_name(self) -> None:
+    def test_undecodable_name_is_quoted(self) -> None:
         diff = unified("\udcff.py", BEFORE, AFTER, "utf-8")
         assert diff.startswith('--- "a/\\377.py"\n+++ "b/\\377.py"\n')
 
-    def test_color_is_for_the_eyes_only(self) -> None:
+    def test_colored_diff_escapes_control_characters(self) -> None:
         diff = unified("a.py", b"x = '[red]'\r\n", b"x = '\x1b[2J'\t\r\n", "utf-8")
         assert for_the_eyes(diff, color=True) == (
             "\x1b[1m--- a/a.py\x1b[0m\n"
@@ -778,7 +943,7 @@ def check_applies(
     file.write_bytes(before)
     codec = "utf-8" if encoding == "utf-8-sig" else encoding
     patch = unified(name, before, after, encoding).encode(codec)
-    # A hook that runs the tests names its own repository, and a user may have asked for strict white space.
+    # A hook that runs the tests sets GIT_DIR, and the user may have configured strict whitespace checks.
     env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     run = subprocess.run(tool, input=patch, cwd=folder, env=env, capture_output=True, check=False)
@@ -786,6 +951,6 @@ def check_applies(
     assert file.read_bytes() == after
 
 
-def test_every_format_takes_an_empty_outcome() -> None:
+def test_every_format_renders_an_empty_outcome() -> None:
     for name in FORMATS:
         assert render(name, Outcome(), {}, Options())[-1:] in {"", "\n"}

@@ -1,4 +1,4 @@
-"""The rules as a whole: identities, pages whose examples run, generated pages, failures that are told."""
+"""All rules: codes and names, documented examples, generated pages, and failures."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def codes(root: Path) -> list[str]:
 
 
 class TestIdentity:
-    def test_the_rules_there_are(self) -> None:
+    def test_every_rule_module_is_loaded(self) -> None:
         modules = {path.stem for path in Path(rules.__file__).parent.glob("*.py")} - {
             "__init__",
             "base",
@@ -55,39 +55,38 @@ class TestIdentity:
         assert len({loaded.rule.name for loaded in LOADED}) == len(LOADED)
 
     @pytest.mark.parametrize("loaded", LOADED, ids=code)
-    def test_the_form_of_names(self, loaded: LoadedRule) -> None:
+    def test_format_of_codes_and_names(self, loaded: LoadedRule) -> None:
         assert re.fullmatch(r"FSR\d{3}", loaded.rule.code)
         assert re.fullmatch(r"[a-z]+(-[a-z]+)*", loaded.rule.name)
         assert (loaded.rule.cwe > 0) == (loaded.check is not None)
 
-    def test_rules_about_the_tool_have_no_query(self) -> None:
+    def test_fsr00x_rules_have_no_check(self) -> None:
         assert [code(loaded) for loaded in LOADED if loaded.check is None] == [
             code(loaded) for loaded in LOADED if code(loaded).startswith(ABOUT_THE_TOOL)
         ]
 
     @pytest.mark.parametrize("loaded", LOADED, ids=code)
-    def test_a_rule_is_found_by_code_and_name(self, loaded: LoadedRule) -> None:
+    def test_rule_is_found_by_code_and_name(self, loaded: LoadedRule) -> None:
         assert rules.find(loaded.rule.code.lower()) is loaded
         assert rules.find(loaded.rule.name) is loaded
 
-    def test_nothing_else_is_found(self) -> None:
+    def test_unknown_code_is_not_found(self) -> None:
         assert rules.find("FSR") is None
         assert rules.find("") is None
 
 
 class TestPages:
     @pytest.mark.parametrize("loaded", LOADED, ids=code)
-    def test_the_title(self, loaded: LoadedRule) -> None:
-        assert loaded.title.endswith(".")
-        assert not loaded.title.endswith("..")
+    def test_title_is_short_and_has_no_period(self, loaded: LoadedRule) -> None:
+        assert not loaded.title.endswith(".")
         assert len(loaded.title) <= 80
         assert loaded.page.split("\n")[1] == ""
 
     @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
-    def test_the_parts_of_a_page(self, loaded: LoadedRule) -> None:
+    def test_sections_of_a_page(self, loaded: LoadedRule) -> None:
         labels = re.findall(r"^([A-Z][a-z ]+):", loaded.page, re.MULTILINE)
         fix = ["Fix"] if "Fix" in labels else []
-        assert labels == ["Bad", "Good", *fix, "Silent when"]
+        assert labels == ["Bad", "Good", *fix, "Not reported when"]
 
     @pytest.mark.parametrize("label", ["Bad", "Good"])
     @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
@@ -95,16 +94,16 @@ class TestPages:
         assert ast.parse(example(loaded, label)).body
 
     @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
-    def test_bad_raises_exactly_this(self, loaded: LoadedRule, tmp_path: Path) -> None:
+    def test_bad_example_reports_exactly_this_rule(self, loaded: LoadedRule, tmp_path: Path) -> None:
         assert codes(shown(loaded, "Bad", tmp_path)) == [loaded.rule.code]
 
     @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
-    def test_good_is_silent(self, loaded: LoadedRule, tmp_path: Path) -> None:
+    def test_good_example_is_not_reported(self, loaded: LoadedRule, tmp_path: Path) -> None:
         assert codes(shown(loaded, "Good", tmp_path)) == []
 
     @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
-    def test_a_fix_turns_bad_into_good(self, loaded: LoadedRule, tmp_path: Path) -> None:
-        """A safe fix gives the good example itself; an unsafe one may come to the same by a helper."""
+    def test_fix_turns_bad_example_into_good(self, loaded: LoadedRule, tmp_path: Path) -> None:
+        """A safe fix yields the good example itself; an unsafe fix may use a helper instead."""
         root = shown(loaded, "Bad", tmp_path)
         found, checked = run(root)
         (finding,) = checked.outcome.findings
@@ -127,23 +126,22 @@ class TestPages:
             assert patch.after.decode() == example(loaded, "Good")
 
     @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
-    def test_a_rule_with_its_page_is_one_short_file(self, loaded: LoadedRule) -> None:
+    def test_rule_module_is_short(self, loaded: LoadedRule) -> None:
         file = Path(rules.__file__).parent / f"{loaded.rule.name.replace('-', '_')}.py"
         assert len(file.read_text("utf-8").splitlines()) <= 125
 
 
 class TestCaseFiles:
-    def test_each_rule_has_one_and_each_belongs_to_a_rule(self) -> None:
+    def test_case_files_match_rules(self) -> None:
         wanted = {loaded.rule.name for loaded in LOADED if code(loaded) not in WITHOUT_CASES}
         assert {path.stem for path in CASES.glob("*")} == wanted
 
     @pytest.mark.parametrize(
         "loaded", [loaded for loaded in LOADED if code(loaded) not in WITHOUT_CASES], ids=code
     )
-    def test_hazards_and_look_alikes(self, loaded: LoadedRule) -> None:
-        """A case file shows where the rule speaks and where it does not."""
+    def test_case_file_has_positive_and_negative_cases(self, loaded: LoadedRule) -> None:
         own = [case for case in collect(CASES) if case.document.stem == loaded.rule.name]
-        speaks = [
+        positive = [
             case
             for case in own
             if any(
@@ -153,17 +151,17 @@ class TestCaseFiles:
             )
         ]
         few = 2 if code(loaded).startswith(ABOUT_THE_TOOL) else 6
-        assert len(speaks) >= few
-        assert len(own) - len(speaks) >= few
+        assert len(positive) >= few
+        assert len(own) - len(positive) >= few
 
     @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
-    def test_the_heading(self, loaded: LoadedRule) -> None:
+    def test_heading_has_code_and_name(self, loaded: LoadedRule) -> None:
         text = (CASES / f"{loaded.rule.name}.md").read_text("utf-8")
         assert text.startswith(f"# {loaded.rule.code} {loaded.rule.name}\n")
 
 
 class TestDocs:
-    def test_the_pages_are_up_to_date(self) -> None:
+    def test_generated_pages_are_up_to_date(self) -> None:
         done = subprocess.run(
             [sys.executable, ROOT / "scripts" / "docs.py", "--check"],
             capture_output=True,
@@ -172,7 +170,7 @@ class TestDocs:
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
-    def test_codes_in_the_docs_are_the_codes(self) -> None:
+    def test_docs_list_exactly_the_rule_codes(self) -> None:
         index = (ROOT / "docs" / "rules.md").read_text("utf-8")
         wanted = [loaded.rule.code for loaded in LOADED]
         assert re.findall(r"^\| (FSR\d{3}) \|", index, re.MULTILINE) == wanted
@@ -181,7 +179,7 @@ class TestDocs:
             page = (DOCS / f"{loaded.rule.name}.md").read_text("utf-8")
             assert re.findall(r"FSR\d{3}", page)[0] == loaded.rule.code
 
-    def test_no_text_names_a_rule_that_is_not(self) -> None:
+    def test_docs_mention_no_unknown_rule(self) -> None:
         known = rules.names()
         texts = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
         named = {found for text in texts for found in re.findall(r"\bFSR\d{3}\b", text.read_text("utf-8"))}
@@ -189,7 +187,7 @@ class TestDocs:
 
 
 class TestRuleFailure:
-    def test_the_other_rules_go_on(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_other_rules_still_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         broken, *others = HAZARDS
 
         def check(project: Project) -> Iterator[Finding]:
@@ -210,7 +208,7 @@ class TestRuleFailure:
         (problem,) = checked.outcome.errors
         assert problem.message == f"{code(broken)} failed: LookupError: no such site"
 
-    def test_a_failure_is_an_exit_code(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_failed_rule_sets_the_exit_code(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def check(project: Project) -> Iterator[Finding]:
             raise ZeroDivisionError
 
@@ -224,17 +222,17 @@ class TestRuleFailure:
 
 
 class TestUnreadable:
-    """What a Markdown document cannot hold: bytes that are no text."""
+    """Byte content that a Markdown case cannot represent."""
 
     @pytest.mark.parametrize(
         ("data", "line", "message"),
         [
-            (b"a = 1\nb = '\xff'\n", 2, "is not encoded as UTF-8: byte 0xff"),
-            (b"a = 1\n\n\0", 3, "contains a NUL character"),
-            (b"\xef\xbb\xbf# coding: latin-1\n", 1, "cannot be decoded: encoding problem: utf-8"),
+            (b"a = 1\nb = '\xff'\n", 2, "file is not encoded as UTF-8: byte 0xff"),
+            (b"a = 1\n\n\0", 3, "file contains a NUL character"),
+            (b"\xef\xbb\xbf# coding: latin-1\n", 1, "cannot decode the file: encoding problem: utf-8"),
         ],
     )
-    def test_bytes(self, tmp_path: Path, data: bytes, line: int, message: str) -> None:
+    def test_undecodable_file_is_reported(self, tmp_path: Path, data: bytes, line: int, message: str) -> None:
         root = project(tmp_path, "value = 1\n")
         (root / "odd.py").write_bytes(data)
         _, checked = run(root)
@@ -242,17 +240,17 @@ class TestUnreadable:
         assert (finding.code, finding.place.span.line, finding.message) == ("FSR001", line, message)
         assert Path(finding.place.path) == root / "odd.py"
 
-    def test_a_link_to_nowhere_is_not_a_file(self, tmp_path: Path) -> None:
+    def test_dangling_link_is_skipped(self, tmp_path: Path) -> None:
         root = project(tmp_path, "value = 1\n")
         (root / "gone.py").symlink_to(root / "nowhere.py")
         assert codes(root) == []
 
 
-class TestWhatIsTold:
-    """What the Markdown cases do not compare: messages, and the places beside a finding."""
+class TestMessages:
+    """Messages and related locations, which the Markdown cases do not compare."""
 
-    def test_what_is_made_after_the_same_check(self, tmp_path: Path) -> None:
-        """Neighbors in a folder belong together; two files of the current folder need not."""
+    def test_related_paths_after_the_same_check(self, tmp_path: Path) -> None:
+        """Files in one directory are related; two files in the current directory may not be."""
         text = """\
             import os
             import torch.distributed as dist
@@ -270,7 +268,7 @@ class TestWhatIsTold:
                     open("two", "w").close()
             """
         _, checked = run(project(tmp_path, textwrap.dedent(text)))
-        told = [
+        related = [
             (
                 finding.place.span.line,
                 [each.place.span.line for each in finding.related if "same check" in each.message],
@@ -278,9 +276,9 @@ class TestWhatIsTold:
             for finding in checked.outcome.findings
             if finding.code == "FSR102"
         ]
-        assert told == [(7, [8]), (13, [])]
+        assert related == [(7, [8]), (13, [])]
 
-    def test_a_wait_until_a_path_is_gone(self, tmp_path: Path) -> None:
+    def test_polling_until_a_path_is_deleted(self, tmp_path: Path) -> None:
         text = """\
             import os
             import time
@@ -296,11 +294,11 @@ class TestWhatIsTold:
             """
         _, checked = run(project(tmp_path, textwrap.dedent(text), "strict"))
         (finding,) = (finding for finding in checked.outcome.findings if finding.code == "FSR407")
-        assert finding.message.endswith("by looking again and again, and go on when they find it gone")
+        assert finding.message == "polling for `'run/busy'`: a process can miss that it was gone"
         assert finding.witness is not None
-        assert finding.witness.outcome == "process 1 never sees that 'run/busy' was gone"
+        assert finding.witness.outcome == "a process never notices that `'run/busy'` was gone"
 
-    def test_a_witness_tells_calls_as_they_are_written(self, tmp_path: Path) -> None:
+    def test_trace_shows_calls_as_written(self, tmp_path: Path) -> None:
         text = """\
             import os
 
@@ -323,10 +321,10 @@ class TestWhatIsTold:
         ]
 
     @pytest.mark.parametrize(
-        ("folder", "told"),
-        [("", "the current directory"), ("'.'", "the current directory"), ("'data'", "'data'")],
+        ("directory", "description"),
+        [("", "the current directory"), ("'.'", "the current directory"), ("'data'", "`'data'`")],
     )
-    def test_the_current_directory_is_told_in_words(self, tmp_path: Path, folder: str, told: str) -> None:
+    def test_current_directory_is_spelled_out(self, tmp_path: Path, directory: str, description: str) -> None:
         text = f"""\
             import tarfile
 
@@ -335,13 +333,13 @@ class TestWhatIsTold:
 
             def fetch(archive):
                 dist.barrier()
-                tarfile.open(archive).extractall({folder})
+                tarfile.open(archive).extractall({directory})
             """
         _, checked = run(project(tmp_path, textwrap.dedent(text)))
         (message,) = (each.message for each in checked.outcome.findings if each.code == "FSR301")
-        assert message == f"several processes can unpack into {told} at once"
+        assert message == f"multiple processes extract an archive into {description} at the same time"
 
-    def test_a_call_has_idioms_and_nothing_else_has(self, tmp_path: Path) -> None:
+    def test_only_calls_have_idioms(self, tmp_path: Path) -> None:
         text = "import torch.distributed as dist\nif dist.get_rank() == 0:\n    dist.barrier()\n"
         ran, _ = run(project(tmp_path, text))
         assert ran.idiom("main.py", Span(3, 5, 3, 19)).barriers == ("dist.barrier()",)

@@ -1,4 +1,4 @@
-"""The safe helpers with hostile and damaged archives, and with servers that break off."""
+"""The safe helpers with malicious and damaged archives and with interrupted downloads."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DAMAGE = (ValueError, OSError, zlib.error, lzma.LZMAError)
 
 @pytest.fixture(params=["filtered", "unfiltered"])
 def _filter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the checks of the helper stand alone, as where `tarfile` has no filters."""
+    """Also run without `tarfile` filters, so that only the helper's own checks apply."""
     if request.param == "unfiltered":
         monkeypatch.setattr(tarfile, "data_filter", tarfile.fully_trusted_filter)
 
@@ -65,13 +65,13 @@ def zip_of(path: Path, *names: str, mode: int = 0, data: bytes = b"x") -> Path:
     return path
 
 
-def refused(archive: Path, match: str = "refused", **options: Any) -> None:
+def assert_rejected(archive: Path, match: str = "refused", **options: Any) -> None:
     with pytest.raises(ValueError, match=match):
         safe.extract_once(archive, archive.parent / "tree", **options)
     assert os.listdir(archive.parent) == [archive.name], "nothing is published, nothing left, nothing outside"
 
 
-HOSTILE = {
+MALICIOUS = {
     "absolute": [member("/tmp/fsrace-evil")],
     "up": [member("../evil")],
     "up in the middle": [member("a/../../evil")],
@@ -109,9 +109,11 @@ HOSTILE = {
 
 
 @pytest.mark.usefixtures("_filter")
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_tar(name: str, tmp_path: Path) -> None:
-    refused(tar_of(tmp_path / "archive.tar", member("good"), *HOSTILE[name]), match="refused|archive")
+@pytest.mark.parametrize("name", MALICIOUS)
+def test_malicious_tar_is_rejected(name: str, tmp_path: Path) -> None:
+    assert_rejected(
+        tar_of(tmp_path / "archive.tar", member("good"), *MALICIOUS[name]), match="refused|archive"
+    )
 
 
 CONFLICTS = {
@@ -124,7 +126,7 @@ CONFLICTS = {
 
 
 @pytest.mark.parametrize("name", CONFLICTS)
-def test_members_in_each_others_way(name: str, tmp_path: Path) -> None:
+def test_conflicting_members_are_rejected(name: str, tmp_path: Path) -> None:
     with pytest.raises((OSError, ValueError)):
         safe.extract_once(tar_of(tmp_path / "archive", *CONFLICTS[name]), tmp_path / "tree")
     assert os.listdir(tmp_path) == ["archive"]
@@ -133,17 +135,17 @@ def test_members_in_each_others_way(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["/evil", "../evil", "a/../../evil", "a/../evil", "C:/evil", "..\\evil", "\\evil"]
 )
-def test_hostile_zip(name: str, tmp_path: Path) -> None:
-    refused(zip_of(tmp_path / "archive.zip", "good", name))
+def test_malicious_zip_is_rejected(name: str, tmp_path: Path) -> None:
+    assert_rejected(zip_of(tmp_path / "archive.zip", "good", name))
 
 
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR])
-def test_a_zip_with_links_or_devices(kind: int, tmp_path: Path) -> None:
-    refused(zip_of(tmp_path / "archive.zip", "name", mode=kind | 0o777, data=b"../../etc"))
+def test_zip_with_links_or_devices_is_rejected(kind: int, tmp_path: Path) -> None:
+    assert_rejected(zip_of(tmp_path / "archive.zip", "name", mode=kind | 0o777, data=b"../../etc"))
 
 
 @pytest.mark.usefixtures("_filter")
-def test_what_is_fine(tmp_path: Path) -> None:
+def test_valid_tar_is_extracted(tmp_path: Path) -> None:
     archive = tar_of(
         tmp_path / "archive.tar",
         member("./", tarfile.DIRTYPE, mode=0o755),
@@ -171,7 +173,7 @@ def test_what_is_fine(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["w", "w:gz", "w:bz2", "w:xz"])
-def test_tar_of_each_compression_cut_off_anywhere(kind: str, tmp_path: Path) -> None:
+def test_truncated_tar_is_rejected(kind: str, tmp_path: Path) -> None:
     make_tar(tmp_path / "archive", TREE, kind)
     assert read_tree(safe.extract_once(tmp_path / "archive", tmp_path / "good")) == TREE
     whole = (tmp_path / "archive").read_bytes()
@@ -186,17 +188,17 @@ def test_tar_of_each_compression_cut_off_anywhere(kind: str, tmp_path: Path) -> 
     assert sorted(os.listdir(tmp_path)) == ["archive", "good"]
 
 
-def test_tarfile_itself_takes_a_cut_for_the_end(tmp_path: Path) -> None:
+def test_truncation_that_tarfile_accepts_is_rejected(tmp_path: Path) -> None:
     make_tar(tmp_path / "archive")
     whole = (tmp_path / "archive").read_bytes()
     cut = 512 + -(-len(NEW) // 512) * 512
     (tmp_path / "archive").write_bytes(whole[:cut])
     with tarfile.open(tmp_path / "archive") as archive:
         assert archive.getnames() == ["a"]
-    refused(tmp_path / "archive", match="no end mark")
+    assert_rejected(tmp_path / "archive", match="no end-of-archive mark")
 
 
-def test_a_damaged_byte_of_a_compressed_archive_is_noticed(tmp_path: Path) -> None:
+def test_corrupt_byte_in_compressed_archive_is_detected(tmp_path: Path) -> None:
     data = bytearray(gzip.compress(make_tar(tmp_path / "plain").read_bytes(), compresslevel=0))
     (tmp_path / "plain").unlink()
     data[data.index(b"newnew") + 3] ^= 1
@@ -206,7 +208,7 @@ def test_a_damaged_byte_of_a_compressed_archive_is_noticed(tmp_path: Path) -> No
     assert os.listdir(tmp_path) == ["archive"]
 
 
-def test_zip_cut_off_or_damaged(tmp_path: Path) -> None:
+def test_truncated_or_damaged_zip_is_rejected(tmp_path: Path) -> None:
     whole = zip_of(tmp_path / "archive", "a", "b/c", data=NEW).read_bytes()
     for data in (
         whole[:-1],
@@ -216,30 +218,30 @@ def test_zip_cut_off_or_damaged(tmp_path: Path) -> None:
         b"no archive",
     ):
         (tmp_path / "archive").write_bytes(data)
-        refused(tmp_path / "archive", match="archive: ")
+        assert_rejected(tmp_path / "archive", match="archive: ")
 
 
-def test_limits(tmp_path: Path) -> None:
+def test_extract_once_enforces_limits(tmp_path: Path) -> None:
     many = tar_of(tmp_path / "archive", *(member(str(number)) for number in range(100_000)))
-    refused(many, match="max_members", max_members=1000)
+    assert_rejected(many, match="max_members", max_members=1000)
     bomb = gzip.compress(tar_of(tmp_path / "archive", member("zeros", size=50_000_000)).read_bytes())
     (tmp_path / "archive").write_bytes(bomb)
-    refused(tmp_path / "archive", match="max_bytes", max_bytes=49_999_999)
+    assert_rejected(tmp_path / "archive", match="max_bytes", max_bytes=49_999_999)
     assert safe.extract_once(tmp_path / "archive", tmp_path / "tree", max_bytes=50_000_000).is_dir()
 
 
-def test_a_zip_whose_header_tells_less_than_it_holds(tmp_path: Path) -> None:
+def test_zip_header_that_understates_size_is_rejected(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "archive", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros", bytes(1_000_000))
         archive.filelist[0].file_size = 10
-    refused(tmp_path / "archive", match="CRC", max_bytes=1000)
+    assert_rejected(tmp_path / "archive", match="CRC", max_bytes=1000)
 
 
-def test_a_sparse_member_which_can_write_beyond_its_size(tmp_path: Path) -> None:
+def test_sparse_member_is_rejected(tmp_path: Path) -> None:
     headers = {"GNU.sparse.map": f"0,1,{10**9},512", "GNU.sparse.size": "10", "GNU.sparse.numblocks": "2"}
     with tarfile.open(tmp_path / "archive", "w", format=tarfile.PAX_FORMAT) as archive:
         archive.addfile(member("sparse", size=513, pax_headers=headers), io.BytesIO(bytes(513)))
-    refused(tmp_path / "archive")
+    assert_rejected(tmp_path / "archive")
 
 
 NAMES = st.lists(st.sampled_from(["a", "b", "..", ".", "", "C:", "\\", "l"]), max_size=5).map("/".join)
@@ -250,22 +252,22 @@ KINDS = st.sampled_from([tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.SYMTYPE, tarf
     max_examples=bound(40, 300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(entries=st.lists(st.tuples(NAMES, KINDS, NAMES), max_size=6), own=st.booleans())
-def test_no_archive_of_names_and_links_leads_out(
+def test_random_archive_cannot_escape_destination(
     entries: list[Any], own: bool, tmp_path_factory: Any
 ) -> None:
-    folder = tmp_path_factory.mktemp("names")
+    directory = tmp_path_factory.mktemp("names")
     members = [member(name, kind, link, size=kind == tarfile.REGTYPE) for name, kind, link in entries]
-    tar_of(folder / "archive", *members)
-    tree = folder / "tree"
+    tar_of(directory / "archive", *members)
+    tree = directory / "tree"
     with pytest.MonkeyPatch.context() as patch:
         if own:
             patch.setattr(tarfile, "data_filter", tarfile.fully_trusted_filter)
         try:
-            safe.extract_once(folder / "archive", tree)
+            safe.extract_once(directory / "archive", tree)
         except (ValueError, OSError):
-            assert os.listdir(folder) == ["archive"]
+            assert os.listdir(directory) == ["archive"]
             return
-    assert sorted(os.listdir(folder)) == ["archive", "tree"]
+    assert sorted(os.listdir(directory)) == ["archive", "tree"]
     for path in tree.rglob("*"):
         try:
             end = path.resolve(strict=True)
@@ -312,7 +314,7 @@ DIGEST = "sha256:" + hashlib.sha256(NEW).hexdigest()
 
 @pytest.mark.parametrize("kind", ["whole", "unknown"])
 @pytest.mark.parametrize("digest", [None, DIGEST, "sha512:" + hashlib.sha512(NEW).hexdigest()])
-def test_a_download_happens_once(kind: str, digest: str | None, address: str, tmp_path: Path) -> None:
+def test_download_is_made_only_once(kind: str, digest: str | None, address: str, tmp_path: Path) -> None:
     before = Handler.requests
     path = tmp_path / "new" / "file"
     for _ in range(3):
@@ -330,7 +332,7 @@ def test_a_download_happens_once(kind: str, digest: str | None, address: str, tm
         ("whole", "0" * 64, ValueError),
     ],
 )
-def test_a_bad_download_is_not_published(
+def test_failed_download_is_not_published(
     kind: str, digest: Any, error: Any, address: str, tmp_path: Path
 ) -> None:
     with pytest.raises(error) as caught:
@@ -340,7 +342,7 @@ def test_a_bad_download_is_not_published(
     assert os.listdir(tmp_path) == []
 
 
-def test_a_file_that_is_there_is_verified(address: str, tmp_path: Path) -> None:
+def test_existing_file_is_verified(address: str, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"half")
     assert safe.download_once(f"{address}/whole", path).read_bytes() == b"half"
@@ -351,13 +353,13 @@ def test_a_file_that_is_there_is_verified(address: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("source", ["file:///etc/passwd", "ftp://host/file", "/etc/passwd", ""])
-def test_only_http(source: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no http or https address"):
+def test_only_http_addresses_are_accepted(source: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="not an http or https URL"):
         safe.download_once(source, tmp_path / "file")
     assert os.listdir(tmp_path) == []
 
 
-def test_a_function_that_writes_nothing(tmp_path: Path) -> None:
+def test_fetch_function_that_writes_nothing_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         safe.download_once(lambda path: None, tmp_path / "file")
     assert os.listdir(tmp_path) == []

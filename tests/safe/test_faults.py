@@ -39,16 +39,16 @@ CHANGES = (
 # a crash between any two steps
 
 
-def write(folder: Path, step: Callable[[], None]) -> None:
-    with safe.atomic_write(folder / "file", "wb") as stream:
+def write(directory: Path, step: Callable[[], None]) -> None:
+    with safe.atomic_write(directory / "file", "wb") as stream:
         for start in range(0, len(NEW), 3000):
             stream.write(NEW[start : start + 3000])
             stream.flush()
             step()
 
 
-def write_path(folder: Path, step: Callable[[], None]) -> None:
-    with safe.atomic_path(folder / "file") as path, open(path, "wb") as stream:
+def write_path(directory: Path, step: Callable[[], None]) -> None:
+    with safe.atomic_path(directory / "file") as path, open(path, "wb") as stream:
         stream.write(NEW[:1000])
         stream.flush()
         step()
@@ -56,28 +56,28 @@ def write_path(folder: Path, step: Callable[[], None]) -> None:
         step()
 
 
-def naive_write(folder: Path, step: Callable[[], None]) -> None:
-    with open(folder / "file", "wb", buffering=0) as stream:
+def naive_write(directory: Path, step: Callable[[], None]) -> None:
+    with open(directory / "file", "wb", buffering=0) as stream:
         stream.write(NEW[:1000])
         step()
         stream.write(NEW[1000:])
 
 
-def write_tree(folder: Path, step: Callable[[], None]) -> None:
-    if (folder / "tree").exists():
+def write_tree(directory: Path, step: Callable[[], None]) -> None:
+    if (directory / "tree").exists():
         return
-    with safe.atomic_path(folder / "tree") as tree:
+    with safe.atomic_path(directory / "tree") as tree:
         for name, data in TREE.items():
             safe.ensure_dir((tree / name).parent)
             (tree / name).write_bytes(data)
             step()
 
 
-def extract(folder: Path, step: Callable[[], None]) -> None:
-    safe.extract_once(folder / "archive", folder / "tree")
+def extract(directory: Path, step: Callable[[], None]) -> None:
+    safe.extract_once(directory / "archive", directory / "tree")
 
 
-def download(folder: Path, step: Callable[[], None]) -> None:
+def download(directory: Path, step: Callable[[], None]) -> None:
     def fetch(path: Path) -> None:
         with open(path, "wb") as stream:
             stream.write(NEW[:1000])
@@ -85,26 +85,26 @@ def download(folder: Path, step: Callable[[], None]) -> None:
             step()
             stream.write(NEW[1000:])
 
-    safe.download_once(fetch, folder / "file", digest="sha256:" + hashlib.sha256(NEW).hexdigest())
+    safe.download_once(fetch, directory / "file", digest="sha256:" + hashlib.sha256(NEW).hexdigest())
 
 
-def link(folder: Path, step: Callable[[], None]) -> None:
-    safe.publish_symlink("new", folder / "link")
+def link(directory: Path, step: Callable[[], None]) -> None:
+    safe.publish_symlink("new", directory / "link")
 
 
-def ensure_dir(folder: Path, step: Callable[[], None]) -> None:
-    safe.ensure_dir(folder / "x" / "y" / "z")
+def ensure_dir(directory: Path, step: Callable[[], None]) -> None:
+    safe.ensure_dir(directory / "x" / "y" / "z")
 
 
-def assert_old_or_new(folder: Path) -> None:
-    assert (folder / "file").read_bytes() in (OLD, NEW)
-    assert os.readlink(folder / "link") in ("old", "new")
-    assert not (folder / "tree").exists() or read_tree(folder / "tree") == TREE
-    assert set(visible(folder)) <= {"archive", "file", "link", "tree", "x"}
+def assert_old_or_new(directory: Path) -> None:
+    assert (directory / "file").read_bytes() in (OLD, NEW)
+    assert os.readlink(directory / "link") in ("old", "new")
+    assert not (directory / "tree").exists() or read_tree(directory / "tree") == TREE
+    assert set(visible(directory)) <= {"archive", "file", "link", "tree", "x"}
 
 
-def killed_at(number: int, act: Any, folder: Path) -> bool:
-    """Run in a child that is killed before its change `number` to the filesystem; tell whether it was."""
+def killed_at(number: int, act: Any, directory: Path) -> bool:
+    """Run in a child that is killed before filesystem change `number`; return whether it was killed."""
     child = os.fork()
     if child == 0:
         left = [number]
@@ -115,12 +115,12 @@ def killed_at(number: int, act: Any, folder: Path) -> bool:
             left[0] -= 1
 
         def watch(event: str, arguments: tuple[Any, ...]) -> None:
-            if event in CHANGES and str(folder) in str(arguments[0]):
+            if event in CHANGES and str(directory) in str(arguments[0]):
                 step()
 
         try:
             sys.addaudithook(watch)
-            act(folder, step)
+            act(directory, step)
             os._exit(0)
         finally:
             os._exit(1)
@@ -132,38 +132,38 @@ def killed_at(number: int, act: Any, folder: Path) -> bool:
 @pytest.mark.parametrize(
     "act", [write, write_path, write_tree, extract, download, link, remove_tree, ensure_dir]
 )
-def test_killed_between_any_two_steps(act: Any, tmp_path: Path) -> None:
+def test_kill_between_any_two_steps_leaves_old_or_new(act: Any, tmp_path: Path) -> None:
     for number in range(1000):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        prepare(folder, act)
-        was_killed = killed_at(number, act, folder)
-        assert_old_or_new(folder)
-        left = hidden(folder)
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        prepare(directory, act)
+        was_killed = killed_at(number, act, directory)
+        assert_old_or_new(directory)
+        left = hidden(directory)
         assert len(left) <= was_killed
-        act(folder, lambda: None)
-        assert_old_or_new(folder)
-        assert hidden(folder) == left, "a later caller leaves nothing behind"
-        assert_done(folder, act)
+        act(directory, lambda: None)
+        assert_old_or_new(directory)
+        assert hidden(directory) == left, "a later caller leaves nothing behind"
+        assert_done(directory, act)
         if not was_killed:
             assert number >= 3, "there are steps to be killed between"
             break
 
 
-def assert_done(folder: Path, act: Any) -> None:
+def assert_done(directory: Path, act: Any) -> None:
     if act in (write, write_path, download):
-        assert (folder / "file").read_bytes() == NEW
+        assert (directory / "file").read_bytes() == NEW
     elif act in (write_tree, extract):
-        assert read_tree(folder / "tree") == TREE
+        assert read_tree(directory / "tree") == TREE
     elif act is remove_tree:
-        assert not os.path.lexists(folder / "tree")
+        assert not os.path.lexists(directory / "tree")
     elif act is link:
-        assert os.readlink(folder / "link") == "new"
+        assert os.readlink(directory / "link") == "new"
     else:
-        assert (folder / "x" / "y" / "z").is_dir()
+        assert (directory / "x" / "y" / "z").is_dir()
 
 
-def test_the_same_check_catches_a_naive_write(tmp_path: Path) -> None:
+def test_same_check_catches_naive_write(tmp_path: Path) -> None:
     prepare(tmp_path, naive_write)
     assert killed_at(2, naive_write, tmp_path) or killed_at(1, naive_write, tmp_path)
     with pytest.raises(AssertionError):
@@ -172,7 +172,7 @@ def test_the_same_check_catches_a_naive_write(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit, OSError, ValueError])
 @pytest.mark.parametrize("act", [write, write_path, write_tree, download])
-def test_an_exception_leaves_the_old_and_nothing_else(act: Any, error: Any, tmp_path: Path) -> None:
+def test_exception_leaves_only_the_old_file(act: Any, error: Any, tmp_path: Path) -> None:
     prepare(tmp_path, act)
 
     def step() -> None:
@@ -189,7 +189,9 @@ def test_an_exception_leaves_the_old_and_nothing_else(act: Any, error: Any, tmp_
 
 @pytest.mark.parametrize("name", ["fsync", "replace", "chmod"])
 @pytest.mark.parametrize("act", [write, write_path, download])
-def test_an_error_of_any_step_leaves_the_old(act: Any, name: str, tmp_path: Path, monkeypatch: Any) -> None:
+def test_os_error_at_any_step_leaves_the_old_file(
+    act: Any, name: str, tmp_path: Path, monkeypatch: Any
+) -> None:
     prepare(tmp_path, act)
     (tmp_path / "file").chmod(0o640)
 
@@ -204,14 +206,14 @@ def test_an_error_of_any_step_leaves_the_old(act: Any, name: str, tmp_path: Path
     assert hidden(tmp_path) == []
 
 
-def limited(act: Any, folder: Path, prepare_child: Callable[[], None]) -> str:
-    """Run in a child with less rights or room; give the name of the exception, or nothing."""
+def limited(act: Any, directory: Path, prepare_child: Callable[[], None]) -> str:
+    """Run in a restricted child process; return the name of the exception, or an empty string."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             prepare_child()
-            act(folder, lambda: None)
+            act(directory, lambda: None)
         except (OSError, ValueError) as error:
             os.write(writing, type(error).__name__.encode())
         finally:
@@ -224,7 +226,7 @@ def limited(act: Any, folder: Path, prepare_child: Callable[[], None]) -> str:
 
 
 @pytest.mark.parametrize("act", [write, write_path, write_tree, extract, download])
-def test_no_room(act: Any, tmp_path: Path) -> None:
+def test_file_size_limit_leaves_the_old_file(act: Any, tmp_path: Path) -> None:
     prepare(tmp_path, act)
 
     def no_room() -> None:
@@ -237,7 +239,7 @@ def test_no_room(act: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("act", [write, extract])
-def test_a_full_disk(act: Any, tmp_path: Path) -> None:
+def test_full_disk_leaves_the_old_file(act: Any, tmp_path: Path) -> None:
     mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)]
     if not shutil.which("mount") or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         pytest.skip("a small filesystem cannot be mounted here")
@@ -255,38 +257,38 @@ def test_a_full_disk(act: Any, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """Give a folder that other users can reach, which pytest's are not."""
-    folder = (
+def open_directory() -> Iterator[Path]:
+    """A directory that other users can access, unlike pytest's temporary directories."""
+    directory = (
         Path(os.path.realpath(os.environ.get("TMPDIR", "/tmp")))
         / f"fsrace-{os.getpid()}-{os.urandom(4).hex()}"
     )
-    folder.mkdir()
-    yield folder
-    folder.chmod(0o755)
-    shutil.rmtree(folder)
+    directory.mkdir()
+    yield directory
+    directory.chmod(0o755)
+    shutil.rmtree(directory)
 
 
 @pytest.mark.parametrize(
     "act", [write, write_path, write_tree, extract, download, link, remove_tree, ensure_dir]
 )
-def test_a_read_only_directory(act: Any, open_folder: Path) -> None:
-    prepare(open_folder, act)
-    before = read_tree(open_folder)
-    open_folder.chmod(0o555)
+def test_read_only_directory_is_unchanged(act: Any, open_directory: Path) -> None:
+    prepare(open_directory, act)
+    before = read_tree(open_directory)
+    open_directory.chmod(0o555)
 
-    def nobody() -> None:
+    def drop_privileges() -> None:
         if os.getuid() == 0:
             os.setgroups([])
             os.setgid(65534)
             os.setuid(65534)
 
-    assert limited(act, open_folder, nobody) == "PermissionError"
-    assert read_tree(open_folder) == before
-    assert hidden(open_folder) == []
+    assert limited(act, open_directory, drop_privileges) == "PermissionError"
+    assert read_tree(open_directory) == before
+    assert hidden(open_directory) == []
 
 
-def test_a_file_or_a_directory_in_the_way(tmp_path: Path, monkeypatch: Any) -> None:
+def test_wrong_file_type_at_path_is_an_error(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("there is nothing to wait for"))
     (tmp_path / "file").touch()
     (tmp_path / "folder" / "inner").mkdir(parents=True)
@@ -315,7 +317,7 @@ def test_a_file_or_a_directory_in_the_way(tmp_path: Path, monkeypatch: Any) -> N
 
 
 @pytest.mark.parametrize("sync", [True, False])
-def test_content_is_on_the_disk_before_it_gets_its_name(sync: bool, tmp_path: Path, monkeypatch: Any) -> None:
+def test_content_is_synced_before_rename(sync: bool, tmp_path: Path, monkeypatch: Any) -> None:
     steps: list[str] = []
     fsync, replace = os.fsync, os.replace
 

@@ -1,4 +1,4 @@
-"""Who is main, and how the processes of a job meet: by variables, and by frameworks that stand in."""
+"""Main-process detection and collectives, with launcher variables and fake frameworks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _no_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variables", "is_main", "several"),
+    ("variables", "is_main", "is_distributed"),
     [
         ({}, True, False),
         ({"RANK": "0", "WORLD_SIZE": "1"}, True, False),
@@ -39,46 +39,46 @@ def _no_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "RANK": "0", "WORLD_SIZE": "16"}, True, True),
     ],
 )
-def test_launchers(
-    variables: dict[str, str], is_main: bool, several: bool, monkeypatch: pytest.MonkeyPatch
+def test_launcher_variables(
+    variables: dict[str, str], is_main: bool, is_distributed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     calls: list[int] = []
     assert safe.is_main_process() is is_main
     for call in (safe.barrier, lambda: safe.run_on_main(calls.append, 1), safe.is_main_on_this_filesystem):
-        if several:
-            with pytest.raises(RuntimeError, match="several processes"):
+        if is_distributed:
+            with pytest.raises(RuntimeError, match="multiple processes, but none of"):
                 call()
         else:
             call()
-    assert calls == ([] if several else [1])
+    assert calls == ([] if is_distributed else [1])
 
 
-def test_a_variable_tells_whether_the_filesystem_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_filesystem_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "4")
     monkeypatch.setenv("WORLD_SIZE", "8")
     monkeypatch.setenv("FSRACE_SHARED_FILESYSTEM", "1")
     assert not safe.is_main_on_this_filesystem()
     monkeypatch.setenv("FSRACE_SHARED_FILESYSTEM", "0")
-    with pytest.raises(RuntimeError, match="local rank"):
+    with pytest.raises(RuntimeError, match="needs the local rank: set `LOCAL_RANK`"):
         safe.is_main_on_this_filesystem()
     monkeypatch.setenv("LOCAL_RANK", "0")
     assert safe.is_main_on_this_filesystem()
 
 
 class Framework(types.SimpleNamespace):
-    """Stands in for a framework of two processes, whose other one sends `sent`."""
+    """A fake framework with two processes, where the other process sends `sent`."""
 
     def __init__(self, rank: int, sent: bytes = b"") -> None:
-        self.met: list[object] = []
+        self.calls: list[object] = []
         super().__init__(rank=rank, sent=sent)
 
-    def meet(self, *_: object) -> None:
-        self.met.append("barrier")
+    def record_barrier(self, *_: object) -> None:
+        self.calls.append("barrier")
 
     def broadcast(self, data: bytes, root: int = 0) -> bytes:
-        self.met.append(data)
+        self.calls.append(data)
         return data if self.rank == 0 else self.sent
 
     def broadcast_list(self, box: list[bytes], src: int) -> None:
@@ -88,13 +88,13 @@ class Framework(types.SimpleNamespace):
 def modules(kind: str, fake: Framework) -> dict[str, Any]:
     torch = types.SimpleNamespace(
         is_available=lambda: True, is_initialized=lambda: True, get_rank=lambda: fake.rank,
-        get_world_size=lambda: 2, barrier=fake.meet, broadcast_object_list=fake.broadcast_list,
+        get_world_size=lambda: 2, barrier=fake.record_barrier, broadcast_object_list=fake.broadcast_list,
     )  # fmt: skip
-    world = types.SimpleNamespace(rank=fake.rank, size=2, Barrier=fake.meet, bcast=fake.broadcast)
+    world = types.SimpleNamespace(rank=fake.rank, size=2, Barrier=fake.record_barrier, bcast=fake.broadcast)
     mpi = types.SimpleNamespace(Is_initialized=lambda: True, Is_finalized=lambda: False, COMM_WORLD=world)
     horovod = types.SimpleNamespace(
         is_initialized=lambda: True, rank=lambda: fake.rank, size=lambda: 2,
-        allgather_object=fake.meet, broadcast_object=fake.broadcast,
+        allgather_object=fake.record_barrier, broadcast_object=fake.broadcast,
     )  # fmt: skip
     found = {
         "torch.distributed": torch,
@@ -106,7 +106,7 @@ def modules(kind: str, fake: Framework) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", ["torch.distributed", "mpi4py.MPI", "horovod.torch", "horovod.tensorflow"])
-def test_frameworks(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_framework_collectives(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     main = Framework(0)
     for name, module in modules(kind, main).items():
         monkeypatch.setitem(sys.modules, name, module)
@@ -116,7 +116,7 @@ def test_frameworks(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyError, match="lost"):
         safe.run_on_main({}.__getitem__, "lost")
     safe.barrier()
-    result, failure, last = main.met
+    result, failure, last = main.calls
     assert last == "barrier"
     for sent, expected in ((result, "result"), (failure, KeyError)):
         assert isinstance(sent, bytes)
@@ -133,7 +133,7 @@ def test_frameworks(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert pickle.loads(result) == ("result", None)
 
 
-def test_frameworks_that_are_loaded_and_not_initialized_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uninitialized_frameworks_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     no = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: False)
     alone = types.SimpleNamespace(
         Is_initialized=lambda: True,
@@ -147,5 +147,5 @@ def test_frameworks_that_are_loaded_and_not_initialized_do_not_count(monkeypatch
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert not safe.is_main_process()
-    with pytest.raises(RuntimeError, match="several processes"):
+    with pytest.raises(RuntimeError, match="multiple processes, but none of"):
         safe.barrier()

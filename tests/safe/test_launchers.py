@@ -21,7 +21,7 @@ pytestmark = pytest.mark.launchers
 
 
 def python_with(module: str, launcher: str) -> str:
-    """Give the interpreter that has a module: this one, or the one beside the launcher."""
+    """Return an interpreter that has the module: this one, or the one next to the launcher."""
     for python in (sys.executable, str(Path(launcher).with_name("python"))):
         command = [python, "-c", f"import {module}"]
         if (
@@ -32,7 +32,7 @@ def python_with(module: str, launcher: str) -> str:
     pytest.skip(f"no Python at hand has {module}")
 
 
-def launched(command: list[str], folder: Path, needed: str) -> None:
+def launched(command: list[str], directory: Path, needed: str) -> None:
     launcher = shutil.which(command[0])
     if launcher is None:
         pytest.skip(f"{command[0]} is not on PATH")
@@ -41,17 +41,17 @@ def launched(command: list[str], folder: Path, needed: str) -> None:
     environment = {key: value for key, value in os.environ.items() if not any(word in key for word in words)}
     environment |= {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    filled = [launcher, *(word.format(python=python) for word in command[1:]), str(folder), str(ROUNDS)]
-    # torchrun leaves a folder of its own
+    filled = [launcher, *(word.format(python=python) for word in command[1:]), str(directory), str(ROUNDS)]
+    # torchrun leaves a directory behind
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as environment["TMPDIR"]:
         done = subprocess.run(
             filled, env=environment, capture_output=True, text=True, timeout=1800, check=False
         )
     assert done.returncode == 0, done.stdout + done.stderr
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("DONE "))
-    told = json.loads(line.removeprefix("DONE "))
-    assert told.pop("size") == SIZE
-    assert len(told) == 15
+    report = json.loads(line.removeprefix("DONE "))
+    assert report.pop("size") == SIZE
+    assert len(report) == 15
     print(line)
 
 

@@ -1,4 +1,4 @@
-"""The safe helpers when peers and caches do what hurts most, at the moment when it does."""
+"""The safe helpers with adversarial peers and stale caches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def failing(monkeypatch: Any, module: Any, name: str, *errors: Any) -> Iterator[list[Any]]:
-    """Let the first calls of a function fail, or do something else first."""
+    """Make the first calls of a function fail, or run something else before them."""
     calls: list[Any] = []
     original = getattr(module, name)
 
@@ -39,7 +39,7 @@ def failing(monkeypatch: Any, module: Any, name: str, *errors: Any) -> Iterator[
         yield calls
 
 
-def test_stale_answers_about_a_directory(tmp_path: Path, monkeypatch: Any) -> None:
+def test_ensure_dir_retries_stale_answers(tmp_path: Path, monkeypatch: Any) -> None:
     (tmp_path / "there").mkdir()
     with monkeypatch.context() as patch:
         patch.setattr(os.path, "isdir", lambda _: False)
@@ -57,7 +57,7 @@ def test_stale_answers_about_a_directory(tmp_path: Path, monkeypatch: Any) -> No
         safe.ensure_dir(tmp_path / "never", timeout=0.01)
 
 
-def test_a_directory_that_a_peer_removes_in_between(tmp_path: Path, monkeypatch: Any) -> None:
+def test_ensure_dir_recreates_directory_removed_by_peer(tmp_path: Path, monkeypatch: Any) -> None:
     def remove() -> None:
         shutil.rmtree(tmp_path / "a")
 
@@ -66,13 +66,13 @@ def test_a_directory_that_a_peer_removes_in_between(tmp_path: Path, monkeypatch:
     assert len(calls) > 3
 
 
-def test_a_directory_that_cannot_be_read_is_there(tmp_path: Path, monkeypatch: Any) -> None:
+def test_ensure_dir_accepts_unreadable_directory(tmp_path: Path, monkeypatch: Any) -> None:
     (tmp_path / "there").mkdir()
     with failing(monkeypatch, os, "open", errno.EACCES):
         assert safe.ensure_dir(tmp_path / "there", timeout=0).is_dir()
 
 
-def test_peers_that_add_to_a_tree_while_it_is_removed(tmp_path: Path, monkeypatch: Any) -> None:
+def test_remove_tree_retries_when_peers_add_files(tmp_path: Path, monkeypatch: Any) -> None:
     for errors in ((errno.ENOTEMPTY, errno.ENOENT, errno.ESTALE), ()):
         (tmp_path / "tree" / "a").mkdir(parents=True)
         with failing(monkeypatch, shutil, "rmtree", *errors):
@@ -90,21 +90,21 @@ def test_peers_that_add_to_a_tree_while_it_is_removed(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize("number", [errno.EXDEV, errno.ENOSYS])
-def test_a_filesystem_that_cannot_rename_directories(number: int, tmp_path: Path, monkeypatch: Any) -> None:
+def test_remove_tree_without_directory_rename(number: int, tmp_path: Path, monkeypatch: Any) -> None:
     prepare(tmp_path, remove_tree)
     with failing(monkeypatch, os, "replace", number):
         safe.remove_tree(tmp_path / "tree")
     assert sorted(os.listdir(tmp_path)) == ["archive", "file", "link"]
 
 
-def test_a_peer_removes_the_tree_first(tmp_path: Path, monkeypatch: Any) -> None:
+def test_remove_tree_accepts_tree_removed_by_peer(tmp_path: Path, monkeypatch: Any) -> None:
     prepare(tmp_path, remove_tree)
     with failing(monkeypatch, os, "replace", lambda: shutil.rmtree(tmp_path / "tree")):
         safe.remove_tree(tmp_path / "tree")
     assert hidden(tmp_path) == []
 
 
-def test_a_peer_extracts_first(tmp_path: Path, monkeypatch: Any) -> None:
+def test_extract_once_uses_tree_extracted_by_peer(tmp_path: Path, monkeypatch: Any) -> None:
     make_tar(tmp_path / "archive")
 
     def faster() -> None:
@@ -116,7 +116,7 @@ def test_a_peer_extracts_first(tmp_path: Path, monkeypatch: Any) -> None:
     assert (read_tree(tmp_path / "tree"), hidden(tmp_path)) == (TREE, [])
 
 
-def test_a_peer_has_extracted_and_removed_the_archive(tmp_path: Path, monkeypatch: Any) -> None:
+def test_extract_once_accepts_archive_removed_by_peer(tmp_path: Path, monkeypatch: Any) -> None:
     def faster() -> None:
         monkeypatch.undo()
         safe.extract_once(make_tar(tmp_path / "archive"), tmp_path / "tree")
@@ -130,7 +130,7 @@ def test_a_peer_has_extracted_and_removed_the_archive(tmp_path: Path, monkeypatc
     assert os.listdir(tmp_path) == ["tree"]
 
 
-def test_an_empty_destination_is_replaced_and_a_filled_one_is_complete(tmp_path: Path) -> None:
+def test_extract_once_fills_empty_destination_and_keeps_filled_one(tmp_path: Path) -> None:
     make_tar(tmp_path / "archive")
     (tmp_path / "empty").mkdir()
     (tmp_path / "filled").mkdir()
@@ -142,16 +142,16 @@ def test_an_empty_destination_is_replaced_and_a_filled_one_is_complete(tmp_path:
     assert read_tree(safe.extract_once(tmp_path / "archive", tmp_path / "new" / "parents")) == TREE
 
 
-def test_waiting_opens_what_it_waits_for_and_says_what_it_saw(tmp_path: Path, monkeypatch: Any) -> None:
+def test_wait_for_path_opens_path_and_timeout_describes_directory(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(os, "stat", lambda *_, **__: pytest.fail("a stat may be stale"))
     with failing(monkeypatch, os, "open", errno.ENOENT, errno.ENOENT, errno.ESTALE, errno.ESTALE) as calls:
         assert safe.wait_for_path(tmp_path) == tmp_path
     assert [path for path, _ in calls] == [tmp_path.parent, tmp_path] * 3, "the directory first, each time"
     monkeypatch.undo()
     (tmp_path / "other").touch()
-    with pytest.raises(TimeoutError, match=rf"after 0.01 s, 1 others in {tmp_path}"):
+    with pytest.raises(TimeoutError, match=rf"file after 0.01 s \(entries in {tmp_path}: 1 found\)"):
         safe.wait_for_path(tmp_path / "file", timeout=0.01)
-    with pytest.raises(TimeoutError, match="nor is"):
+    with pytest.raises(TimeoutError, match="missing or unreadable"):
         safe.wait_for_path(tmp_path / "no" / "file", timeout=0)
     with pytest.raises(NotADirectoryError):
         safe.wait_for_path(tmp_path / "other" / "file")

@@ -1,4 +1,4 @@
-"""The safe helpers: alone, in one process, in several, and as the launchers tell it."""
+"""The safe helpers: standalone, in one process, and in multiple processes."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ print("fine")
 
 
 def find_python(version: str) -> str | None:
-    folders = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
-    for candidate in (*map(str, folders), shutil.which(f"python{version}")):
+    pythons = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    for candidate in (*map(str, pythons), shutil.which(f"python{version}")):
         if (
             candidate
             and subprocess.run([candidate, "-c", ""], capture_output=True, check=False).returncode == 0
@@ -68,7 +68,7 @@ def find_python(version: str) -> str | None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_it_runs_alone(version: str, tmp_path: Path) -> None:
+def test_safe_module_runs_standalone(version: str, tmp_path: Path) -> None:
     python = find_python(version)
     if python is None:
         pytest.skip(f"Python {version} is not installed")
@@ -90,7 +90,7 @@ def test_it_runs_alone(version: str, tmp_path: Path) -> None:
     assert done.stdout == "fine\n", done.stderr
 
 
-def test_it_is_one_short_file_of_the_standard_library() -> None:
+def test_safe_module_is_short_and_imports_only_the_standard_library() -> None:
     assert len(TEXT.splitlines()) <= 500
     tree = ast.parse(TEXT)
     modules = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
@@ -100,20 +100,20 @@ def test_it_is_one_short_file_of_the_standard_library() -> None:
 
 
 @pytest.mark.parametrize("name", safe.__all__)
-def test_each_helper_tells_what_it_is_for_and_what_it_does_not_promise(name: str) -> None:
+def test_helper_docstring_states_purpose_and_limits(name: str) -> None:
     text = getattr(safe, name).__doc__
-    assert "Against " in text
-    assert "not " in text.partition("Against ")[2]
+    assert "Protects against " in text
+    assert "not " in text.partition("Protects against ")[2].lower()
     collective = name in {"barrier", "run_on_main", "decide_on_main", "is_main_on_this_filesystem"}
     assert ("A COLLECTIVE" in text) is collective
 
 
-def test_nothing_is_public_by_accident() -> None:
+def test_public_functions_are_listed_in_all() -> None:
     defined = {node.name for node in ast.parse(TEXT).body if isinstance(node, ast.FunctionDef)}
     assert {name for name in defined if not name.startswith("_")} == set(safe.__all__)
 
 
-def test_processes_without_a_framework(tmp_path: Path) -> None:
+def test_multiple_processes_without_a_framework(tmp_path: Path) -> None:
     command = [sys.executable, str(LAUNCHERS / "processes_job.py"), str(tmp_path), "200", "4"]
     paths = {"PYTHONPATH": str(SOURCE.parent.parent)}
     done = subprocess.run(command, env=environment(**paths), capture_output=True, text=True, check=False)
@@ -121,7 +121,7 @@ def test_processes_without_a_framework(tmp_path: Path) -> None:
     assert done.stdout.startswith("DONE")
 
 
-def test_the_checks_of_the_rounds_notice_what_naive_code_does(tmp_path: Path) -> None:
+def test_round_checks_detect_partial_and_leftover_files(tmp_path: Path) -> None:
     sys.path.insert(0, str(LAUNCHERS))
     try:
         rounds: Any = __import__("rounds")
@@ -153,7 +153,7 @@ def test_the_checks_of_the_rounds_notice_what_naive_code_does(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o755])
-def test_the_mode_of_an_old_file_is_kept(mode: int, tmp_path: Path) -> None:
+def test_existing_file_mode_is_preserved(mode: int, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("old")
     path.chmod(mode)
@@ -169,7 +169,7 @@ def test_the_mode_of_an_old_file_is_kept(mode: int, tmp_path: Path) -> None:
     assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("newer", mode)
 
 
-def test_a_new_file_honors_the_umask(tmp_path: Path) -> None:
+def test_new_file_honors_umask(tmp_path: Path) -> None:
     old = os.umask(0o027)
     try:
         with safe.atomic_write(tmp_path / "file") as stream:
@@ -179,10 +179,10 @@ def test_a_new_file_honors_the_umask(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o640
 
 
-@pytest.mark.parametrize("there", [True, False])
-def test_a_link_stays_and_its_target_is_replaced(there: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("exists", [True, False])
+def test_symlink_is_kept_and_its_target_replaced(exists: bool, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
-    if there:
+    if exists:
         (tmp_path / "real" / "file").write_text("old")
     (tmp_path / "link").symlink_to("real/file")
     with safe.atomic_write(tmp_path / "link", "wb") as stream:
@@ -193,14 +193,14 @@ def test_a_link_stays_and_its_target_is_replaced(there: bool, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("mode", ["r", "a", "r+", "x", "xb", "", "rw", "wa", "wx", "wq"])
-def test_other_modes_are_refused_and_leave_nothing(mode: str, tmp_path: Path) -> None:
+def test_unsupported_modes_are_rejected(mode: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="mode"), safe.atomic_write(tmp_path / "file", mode):
         pass
     assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("mode", ["w", "wt", "w+", "wb", "w+b"])
-def test_the_stream_is_one_of_open(mode: str, tmp_path: Path) -> None:
+def test_stream_accepts_open_options(mode: str, tmp_path: Path) -> None:
     text: Any = b"new" if "b" in mode else "new\n"
     options: dict[str, Any] = (
         {} if "b" in mode else {"encoding": "utf-16", "newline": "\r\n", "errors": "strict"}
@@ -212,11 +212,11 @@ def test_the_stream_is_one_of_open(mode: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("helper", [safe.atomic_write, safe.atomic_path])
-def test_what_is_no_file_is_not_replaced(helper: Any, tmp_path: Path) -> None:
+def test_special_files_and_directories_are_not_replaced(helper: Any, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match="no regular file"), helper(tmp_path / "pipe"):
+    with pytest.raises(OSError, match="not a regular file"), helper(tmp_path / "pipe"):
         pass
-    with pytest.raises(OSError, match="no regular file"), helper(os.devnull):
+    with pytest.raises(OSError, match="not a regular file"), helper(os.devnull):
         pass
     (tmp_path / "folder").mkdir()
     with pytest.raises(IsADirectoryError), helper(tmp_path / "folder") as made:
@@ -224,7 +224,7 @@ def test_what_is_no_file_is_not_replaced(helper: Any, tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["folder", "pipe"]
 
 
-def test_a_long_name_has_a_temporary_too(tmp_path: Path) -> None:
+def test_long_file_name_is_written(tmp_path: Path) -> None:
     name = "ä" * 120 + ".npy"
     with safe.atomic_write(tmp_path / name) as stream:
         stream.write("x")
@@ -233,7 +233,7 @@ def test_a_long_name_has_a_temporary_too(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == [name]
 
 
-def test_a_link_is_made_turned_and_not_put_over_a_directory(tmp_path: Path) -> None:
+def test_publish_symlink_replaces_links_but_not_directories(tmp_path: Path) -> None:
     for target in ("one", Path("two"), "/nowhere"):
         safe.publish_symlink(target, tmp_path / "link")
         assert os.readlink(tmp_path / "link") == str(target)
@@ -244,7 +244,7 @@ def test_a_link_is_made_turned_and_not_put_over_a_directory(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "tree", "nothing"])
-def test_whatever_it_is_remove_tree_removes_it(kind: str, tmp_path: Path) -> None:
+def test_remove_tree_removes_any_kind_of_path(kind: str, tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "file").touch()
     path = tmp_path / "gone"
@@ -258,11 +258,11 @@ def test_whatever_it_is_remove_tree_removes_it(kind: str, tmp_path: Path) -> Non
     safe.remove_tree(path)
     assert (os.listdir(tmp_path), os.listdir(tmp_path / "kept")) == (["kept"], ["file"])
     for name in (".", "/", tmp_path / "kept" / ".."):
-        with pytest.raises(ValueError, match="no name"):
+        with pytest.raises(ValueError, match="does not end in a name"):
             safe.remove_tree(name)
 
 
-def test_windows_patience(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replace_retries_on_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[object] = []
     rename = os.replace
 

@@ -1,4 +1,4 @@
-"""The benchmark: what it measures, and the tables it makes of that."""
+"""The benchmark script: its measurements and its tables."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def script() -> ModuleType:
 
 
 def table(script: ModuleType, capsys: pytest.CaptureFixture[str], *arguments: str) -> list[list[str]]:
-    """The cells of the table that these arguments print."""
+    """Return the cells of the table that the script prints for these arguments."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["bench.py", "--pairs=2", *arguments])
         script.main()
@@ -50,7 +50,7 @@ def table(script: ModuleType, capsys: pytest.CaptureFixture[str], *arguments: st
 
 class TestRow:
     def pairs(self, script: ModuleType, *numbers: tuple[float, float, float]) -> list[Any]:
-        return [script.Pair(script.Usage(there, 5), script.Usage(mine, mb)) for there, mine, mb in numbers]
+        return [script.Pair(script.Usage(theirs, 5), script.Usage(ours, mb)) for theirs, ours, mb in numbers]
 
     def test_medians(self, script: ModuleType) -> None:
         found = self.pairs(script, (1, 3, 40), (2, 2, 50), (4, 4, 45.6))
@@ -58,8 +58,8 @@ class TestRow:
             *("t", "cold", "2.00 s (1.00 to 4.00)", "3.00 s (2.00 to 4.00)", "1.00 (1.00 to 3.00)", "50 MB")
         ]
 
-    def test_the_ratio_is_that_of_pairs(self, script: ModuleType) -> None:
-        """A machine that is slow for one pair does not change what the others say."""
+    def test_ratio_is_computed_per_pair(self, script: ModuleType) -> None:
+        """One slow pair does not affect the median ratio."""
         found = self.pairs(script, (1, 2, 1), (10, 20, 1), (3, 6, 1))
         assert script.row("t", "cold", found)[4] == "2.00 (2.00 to 2.00)"
 
@@ -92,7 +92,7 @@ class TestRow:
         assert script.room_row("t", {"find": 1.0, "read": 3.0}) == ["t", "1.00 s (25%)", "3.00 s (75%)"]
         assert script.room_row("t", {"find": 0.0}) == ["t", "0.00 s (0%)"]
 
-    def test_a_table(self, script: ModuleType) -> None:
+    def test_table_escapes_pipes(self, script: ModuleType) -> None:
         assert list(script.table(["a", "b"], [["1", "x|y"]])) == [
             "| a | b |",
             "| --- | --- |",
@@ -101,8 +101,8 @@ class TestRow:
 
 
 class TestRun:
-    def test_the_memory_is_that_of_the_largest_process(self, here: Path) -> None:
-        """A process is measured from the size of the one that starts it, so that is small here."""
+    def test_memory_is_that_of_largest_process(self, here: Path) -> None:
+        """Measured from a small parent process, because the size of the parent is counted too."""
         large = "x = b'x' * 150_000_000"
         nested = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {large!r}])"
         measure = f"import sys; sys.path.insert(0, {os.fspath(SCRIPT.parent)!r}); import bench, pathlib"
@@ -116,13 +116,13 @@ class TestRun:
         assert 150 < found[1] < 250
         assert 150 < found[2] < 250
 
-    def test_a_command_that_fails(self, script: ModuleType, here: Path) -> None:
+    def test_failing_command_is_an_error(self, script: ModuleType, here: Path) -> None:
         with pytest.raises(RuntimeError, match="ended with 3: oh no"):
             script.run(
                 (sys.executable, "-c", "import sys; print('oh no', file=sys.stderr); sys.exit(3)"), here
             )
 
-    def test_findings_are_no_failure(self, script: ModuleType, here: Path) -> None:
+    def test_findings_exit_code_is_not_a_failure(self, script: ModuleType, here: Path) -> None:
         assert script.run((sys.executable, "-c", "raise SystemExit(1)"), here).seconds > 0
 
 
@@ -141,7 +141,7 @@ class TestTables:
         assert before == {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
 
     def test_growth(self, script: ModuleType, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        """The smaller ones first; what has hardly grown is not measured again, but for the last."""
+        """Trees are sorted by size; sizes that hardly grew are not measured, except the last."""
         write({"large/a.py": HAZARD * 3, "small/a.py": HAZARD})
         rows = table(script, capsys, "--growth", "large", "small")
         assert tuple(rows[0]) == script.GROWTH
@@ -160,18 +160,18 @@ class TestTables:
     def test_installed_packages(
         self, script: ModuleType, here: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """What is below site-packages is left out of a check, so it is copied."""
+        """Installed packages are copied, because a check skips site-packages."""
         rows = table(script, capsys, "--growth", "--installed", "iniconfig")
         assert rows[1][0] == "1: + iniconfig"
         assert int(rows[1][1].replace(",", "")) == script.lines(script.installed("iniconfig")) > 100
 
 
 class TestEditor:
-    def test_each_file_is_judged_as_it_is_and_with_a_statement_at_its_end(
+    def test_each_file_is_checked_unchanged_and_with_an_added_statement(
         self, script: ModuleType, here: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         write({"a.py": HAZARD, "b/c.py": ""})
-        told: list[tuple[str, str, list[str]]] = []
+        checked: list[tuple[str, str, list[str]]] = []
 
         class Watched(Analysis):
             def update(self, buffers: Any, *rest: Any) -> None:
@@ -180,21 +180,21 @@ class TestEditor:
 
             def judge(self, file: Path, *rest: Any) -> Any:
                 found = super().judge(file, *rest)
-                told.append((file.name, self.shown[file], [finding.code for finding in found]))
+                checked.append((file.name, self.shown[file], [finding.code for finding in found]))
                 return found
 
         monkeypatch.setattr(analysis, "Analysis", Watched)
         *seconds, megabytes = script.edits(here)
         assert len(seconds) == 2
         assert megabytes > min(seconds) > 0
-        assert told == [
+        assert checked == [
             ("a.py", HAZARD, ["FSR101"]),
             ("a.py", HAZARD + "\nchanged = 1\n", ["FSR101"]),
             ("c.py", "", []),
             ("c.py", "\nchanged = 1\n", []),
         ]
 
-    def test_what_fails_is_told(self, script: ModuleType, here: Path) -> None:
+    def test_server_failure_is_an_error(self, script: ModuleType, here: Path) -> None:
         write({"pyproject.toml": "[tool.fsrace-lint]\nunknown = 1\n", "a.py": ""})
         with pytest.raises(RuntimeError, match=r"ended with 1: (.|\n)*unknown"):
             script.in_editor(here)
@@ -204,28 +204,28 @@ class TestEditor:
 @pytest.mark.usefixtures("runtime")
 class TestDaemon:
     @pytest.mark.exhaustive(4)
-    def test_it_answers(self, script: ModuleType, here: Path) -> None:
+    def test_daemon_is_measured_and_stopped(self, script: ModuleType, here: Path) -> None:
         write({"pyproject.toml": "", "a.py": HAZARD, "b.py": HAZARD})
         one, two = (Path(name).resolve() for name in ("a.py", "b.py"))
         found = script.by_daemon(here.resolve(), [[one, one], [one, two]])
         assert [len(each) for each in found] == [2, 2]
         assert all(pair.reference.seconds > 0 < pair.ours.seconds for each in found for pair in each)
         assert {path.read_text() for path in here.glob("*.py")} == {HAZARD}
-        assert script.told_by_daemon("status", "There is no daemon") == "There is no daemon"
+        assert script.told_by_daemon("status", "No daemon is running") == "No daemon is running"
 
     @pytest.mark.exhaustive(4)
-    def test_one_that_does_not_is_told(
+    def test_unresponsive_daemon_is_an_error(
         self, script: ModuleType, here: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         write({"pyproject.toml": "", "a.py": HAZARD})
-        told = script.told_by_daemon
+        ask = script.told_by_daemon
         monkeypatch.setattr(
-            script, "told_by_daemon", lambda verb, wanted: "0" if "answered" in wanted else told(verb, wanted)
+            script, "told_by_daemon", lambda verb, wanted: "0" if "served" in wanted else ask(verb, wanted)
         )
         with pytest.raises(RuntimeError, match="does not answer"):
             script.by_daemon(here.resolve(), [[Path("a.py").resolve()]])
 
-    def test_one_that_does_not_start_is_told(
+    def test_daemon_that_does_not_start_is_an_error(
         self, script: ModuleType, here: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(script, "PATIENCE", 0.0)
@@ -235,15 +235,15 @@ class TestDaemon:
 
 
 class TestOneFile:
-    def test_it_is_another_one_each_time_and_is_put_back(self, script: ModuleType, here: Path) -> None:
+    def test_different_file_is_changed_each_time_and_restored(self, script: ModuleType, here: Path) -> None:
         write({"copy/small.py": "", "copy/middle.py": "x = 1\n", "copy/large.py": "x = 1\n" * 9})
         keep = "import sys; open(sys.argv[2], 'a').write(open(sys.argv[1]).read() + '---')"
         ours = [sys.executable, "-c", keep]
         seen = here / "seen"
         real = script.pairs
 
-        def pairs(reference: Any, command: list[str], folder: Path, count: int) -> Any:
-            return real(reference, [*command, os.fspath(seen)], folder, count)
+        def pairs(reference: Any, command: list[str], directory: Path, count: int) -> Any:
+            return real(reference, [*command, os.fspath(seen)], directory, count)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(script, "pairs", pairs)
@@ -253,7 +253,7 @@ class TestOneFile:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ([], "name a folder"),
         (["nowhere"], "no Python files below nowhere"),
@@ -264,10 +264,10 @@ class TestOneFile:
         (["a", "--reference", "no-such-program"], "no-such-program"),
     ],
 )
-def test_what_cannot_be_measured(
+def test_invalid_arguments_are_rejected(
     script: ModuleType,
     arguments: list[str],
-    told: str,
+    message: str,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -275,10 +275,10 @@ def test_what_cannot_be_measured(
     monkeypatch.setattr(sys, "argv", ["bench.py", *arguments])
     with pytest.raises(SystemExit) as ended:
         script.main()
-    assert told in capsys.readouterr().err + str(ended.value.code)
+    assert message in capsys.readouterr().err + str(ended.value.code)
 
 
-def test_the_reference_is_ruff_where_it_is(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reference_is_ruff_if_installed(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     write({"a/a.py": ""})
     monkeypatch.setattr(sys, "argv", ["bench.py", "a"])
     wanted: argparse.Namespace = script.options()

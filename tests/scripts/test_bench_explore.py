@@ -1,4 +1,4 @@
-"""The benchmark of the explorer: each row is what it says, and frontrun may be missing."""
+"""The explorer benchmark: every row has the expected verdict, and frontrun is optional."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def script() -> ModuleType:
 
 
 @pytest.mark.exhaustive(4)
-def test_every_row_is_what_it_says(script: ModuleType) -> None:
+def test_every_row_has_the_expected_verdict(script: ModuleType) -> None:
     for scenario in script.SCENARIOS:
         cells = script.ours(scenario)
         assert len(cells) == len(script.COLUMNS)
@@ -35,13 +35,13 @@ def test_every_row_is_what_it_says(script: ModuleType) -> None:
         )
 
 
-def test_a_row_that_is_wrong_is_refused(script: ModuleType) -> None:
+def test_unexpected_verdict_is_an_error(script: ModuleType) -> None:
     scenario = script.SCENARIOS[0]
     with pytest.raises(RuntimeError, match=r"check, then mkdir: FileExistsError in process"):
         script.ours(scenario._replace(fails=False))
 
 
-def test_frontrun_may_be_missing(
+def test_frontrun_is_optional(
     script: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "frontrun", None)
@@ -61,11 +61,11 @@ def test_frontrun_may_be_missing(
         (True, True, "**missed**"),
         (True, False, "found"),
         (False, True, "none found"),
-        (False, False, "**false alarm**"),
+        (False, False, "**false positive**"),
         (True, None, "no verdict"),
     ],
 )
-def test_the_verdict_on_frontrun(script: ModuleType, fails: bool, holds: bool | None, verdict: str) -> None:
+def test_frontrun_verdict(script: ModuleType, fails: bool, holds: bool | None, verdict: str) -> None:
     scenario = script.SCENARIOS[0]._replace(fails=fails)
     cell = script.cell_of(scenario, {"holds": holds, "explored": 7, "seconds": 0.5})
     assert cell == f"{verdict}; 7 in 0.50 s"

@@ -1,4 +1,4 @@
-"""The page of the catalog: every kind, key and entry is on it, and its tables are tables."""
+"""The pages of the catalog contain every kind, key, and entry, and their tables are valid."""
 
 from __future__ import annotations
 
@@ -43,28 +43,31 @@ def rows(text: str) -> list[list[str]]:
     return [re.split(r"(?<!\\)\|", line)[1:-1] for line in text.split("\n") if line.startswith("|")]
 
 
-def test_every_kind_with_its_keys(page: str) -> None:
+def test_every_kind_is_listed_with_its_keys(page: str) -> None:
     common = set(catalog.CatalogEntry.__struct_encode_fields__)
     for kind, class_ in catalog.KINDS.items():
         keys = [row[0].strip(" `") for row in rows(section(page, f"### `{kind}`"))[2:]]
         assert keys == [key for key in class_.__struct_encode_fields__ if key not in common]
 
 
-def test_every_name(page: str, script: ModuleType) -> None:
-    for framework, text in catalog.files().items():
-        table = rows(section(page, f"## {script.title(framework, text)}"))[2:]
-        entries = list(catalog.parse(text, framework))
-        assert [row[0].strip() for row in table] == [kind for kind, _ in entries]
-        for row, (_, entry) in zip(table, entries, strict=True):
-            assert re.findall(r"`([^`]+)`", row[1]) == list(entry.names)
+def test_every_entry_is_listed_with_its_names(page: str, script: ModuleType) -> None:
+    pages = script.library_pages()
+    assert list(pages) == list(catalog.files())
+    for library, text in catalog.files().items():
+        found = list(catalog.parse(text, library))
+        assert f"[{script.title(library, text)}](catalog/{library}.md)" in page
+        for kind in dict.fromkeys(kind for kind, _ in found):
+            items = re.findall(r"^\* (.*)", section(pages[library], f"## {kind}"), re.MULTILINE)
+            names = [tuple(re.findall(r"`([^`]+)`", item)) for item in items]
+            assert names == [entry.names for its_kind, entry in found if its_kind == kind]
 
 
-def test_all_rows_of_a_table_are_equally_long(page: str) -> None:
+def test_all_rows_of_a_table_have_the_same_length(page: str) -> None:
     for paragraph in page.split("\n\n"):
         assert len({len(row) for row in rows(paragraph)}) <= 1
 
 
-def test_what_markdown_would_read_otherwise(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_markdown_characters_are_escaped(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     entry: dict[str, Any] = {
         "names": ["*.a", "b.c"],
         "kind": "release",
@@ -75,20 +78,21 @@ def test_what_markdown_would_read_otherwise(script: ModuleType, monkeypatch: pyt
         f"{key} = {msgspec.json.encode(value).decode()}\n" for key, value in entry.items()
     )
     monkeypatch.setattr(catalog, "files", lambda: {"lib": FIRST + text})
-    shown = section(script.page(), "## A library")
-    assert shown.endswith(
-        '| lock | `*.a`, `b.c` | `kind = "release"` | docs: f(a, \\*, b\\|c) \\_\\_init\\_\\_.py a_b \\<x\\>'
-        " | `a\\|b*` is \\[one\\] |\n"
+    assert section(script.library_pages()["lib"], "## lock") == (
+        "\n* `*.a`, `b.c`\n"
+        '    * `kind = "release"`\n'
+        "    * `a\\|b*` is \\[one\\]\n"
+        "    * Source: docs: f(a, \\*, b\\|c) \\_\\_init\\_\\_.py a_b \\<x\\>\n"
     )
 
 
-def test_a_file_needs_a_title(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_model_file_without_title_is_an_error(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "files", lambda: {"lib": "\n" + FIRST})
     with pytest.raises(ValueError, match=r"lib\.toml must begin with a comment"):
         script.page()
 
 
-def test_a_key_needs_a_description(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_without_docstring_is_an_error(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     class Rest(catalog.CatalogEntry, frozen=True, kw_only=True):
         """A call that does nothing."""
 

@@ -1,4 +1,4 @@
-"""The fuzzer finds what is wrong, makes it smaller, and makes the same again; and what it has found."""
+"""The fuzzer finds, minimizes, and reproduces defects; regression tests for defects it has found."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def folder() -> Iterator[None]:
+def remove_scratch_directory() -> Iterator[None]:
     yield
     shutil.rmtree(fuzz_targets.FOLDER, ignore_errors=True)
 
 
 @pytest.mark.parametrize("name", ["extract", "suppress", "settings", "catalog", "link", "fixes"])
-def test_nothing_is_wrong(name: str, tmp_path: Path) -> None:
+def test_targets_have_no_defects(name: str, tmp_path: Path) -> None:
     target = fuzz_targets.TARGETS[name]
     run = fuzz.Fuzz(name, target.check, tmp_path, 60)
     for data in fuzz.made(target.make, 20, 15):
@@ -38,7 +38,7 @@ def test_nothing_is_wrong(name: str, tmp_path: Path) -> None:
     assert (run.inputs, run.found) == (15, {})
 
 
-def test_a_defect_is_kept_and_made_smaller(tmp_path: Path) -> None:
+def test_defect_is_saved_and_minimized(tmp_path: Path) -> None:
     def check(data: bytes) -> None:
         if b"x" in data and b"y" in data:
             raise ValueError(f"not {len(data)} of these")
@@ -50,19 +50,19 @@ def test_a_defect_is_kept_and_made_smaller(tmp_path: Path) -> None:
     assert (tmp_path / "extract" / "001.txt").read_bytes() == b"xy"
 
 
-def test_what_takes_too_long_is_a_defect(tmp_path: Path) -> None:
+def test_timeout_is_a_defect(tmp_path: Path) -> None:
     def check(_data: bytes) -> None:
         while True:
             try:
                 sum(range(1000))
-            except Exception:  # noqa: BLE001, PERF203  # no handler for exceptions may keep it from ending
+            except Exception:  # noqa: BLE001, PERF203  # a broad handler must not prevent the timeout
                 continue
 
     run = fuzz.Fuzz("extract", check, tmp_path, 0.05)
     assert "takes more than" in (run.defect(b"") or "")
 
 
-def test_a_seed_makes_the_same_inputs() -> None:
+def test_same_seed_makes_the_same_inputs() -> None:
     make = fuzz_inputs.module
     first = [*fuzz.made(make, 3, 20)]
     assert first == [*fuzz.made(make, 3, 20)]
@@ -70,7 +70,7 @@ def test_a_seed_makes_the_same_inputs() -> None:
     assert len({*first}) > 15
 
 
-def test_a_project_is_taken_apart() -> None:
+def test_project_text_is_split_into_files() -> None:
     text = fuzz_inputs.joined([("main.py", "a"), ("pkg/io.py", "b\n")])
     assert fuzz_inputs.split(text.encode()) == {"main.py": b"a\n", "pkg/io.py": b"b\n"}
     assert fuzz_inputs.split(b"x\n") == {"main.py": b"x\n"}
@@ -84,8 +84,8 @@ FOUND = {
 }
 
 
-def test_the_order_of_files_says_nothing(tmp_path: Path) -> None:
-    """Of several signs that many processes run a line, the first is told: in the order of the names."""
+def test_file_order_does_not_change_findings(tmp_path: Path) -> None:
+    """If several places show that a line runs on every rank, the report names the first by file name."""
     run = Run(Settings(tmp_path, profile="strict"), [], whole=True)
     read = [source.decode(data, tmp_path / name, tmp_path) for name, data in FOUND.items()]
     sources = [one for one in read if isinstance(one, source.Source)]
@@ -103,7 +103,9 @@ def test_the_order_of_files_says_nothing(tmp_path: Path) -> None:
         ("  \\\n# noqa: FSR101\nx = 1\n", False),
     ],
 )
-def test_a_comment_says_nothing_new_without_a_code(text: str, is_made: bool, tmp_path: Path) -> None:
+def test_code_is_removed_only_if_comment_suppresses_nothing_new(
+    text: str, is_made: bool, tmp_path: Path
+) -> None:
     read = source.decode(text.encode(), tmp_path / "a.py", tmp_path)
     assert isinstance(read, source.Source)
     unused = suppressions.apply(read, (), lambda _code: True, rules.codes()).unused

@@ -1,4 +1,4 @@
-"""Changes of the program that should make a test fail: how they are made, drawn and put in place."""
+"""Mutation testing: how mutants are generated, sampled, and applied."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OF_LIBRARY = "mutation_operators = []\n"
-ROOMS = ("analysis", "engine", "program", "rules", "syntax")
+PACKAGES = ("analysis", "engine", "program", "rules", "syntax")
 CODE = '''\
 """A room."""
 
@@ -75,19 +75,19 @@ def test_noted():
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project of one file that can be changed, with the library in the place where it would be."""
+    """A project with one file to mutate and a stub of the mutation library."""
     root = tmp_path_factory.mktemp("mutated")
     for name in ("mutate", "mutants", "mutant_runs"):
         (root / "scripts").mkdir(exist_ok=True)
         shutil.copyfile(SCRIPTS / f"{name}.py", root / "scripts" / f"{name}.py")
     library = root / "scripts" / "mutmut" / "mutation"
     library.mkdir(parents=True)
-    for folder in (library, library.parent):
-        (folder / "__init__.py").write_text("", "utf-8")
+    for directory in (library, library.parent):
+        (directory / "__init__.py").write_text("", "utf-8")
     (library / "mutators.py").write_text(OF_LIBRARY, "utf-8")
-    for room in ROOMS:
-        (root / "fsrace_lint" / room).mkdir(parents=True)
-        (root / "fsrace_lint" / room / "__init__.py").write_text("", "utf-8")
+    for package in PACKAGES:
+        (root / "fsrace_lint" / package).mkdir(parents=True)
+        (root / "fsrace_lint" / package / "__init__.py").write_text("", "utf-8")
     (root / "fsrace_lint" / "__init__.py").write_text("", "utf-8")
     (root / "fsrace_lint" / "syntax" / "numbers.py").write_text(CODE, "utf-8")
     (root / "tests").mkdir()
@@ -116,7 +116,7 @@ def changes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str) -> list[
     return visitor.found
 
 
-def test_each_change_is_one_line_of_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_each_mutant_changes_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert [one.diff().split("\n")[1:] for one in changes(monkeypatch, tmp_path, CODE)] == [
         [
             "-LIMITS = [number for number in range(9) if number > 6]",
@@ -131,7 +131,7 @@ def test_each_change_is_one_line_of_code(monkeypatch: pytest.MonkeyPatch, tmp_pa
     ]
 
 
-def test_a_sample_takes_one_of_each_line_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_sample_draws_one_mutant_per_line_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     code = "def f(x):\n    return [y for y in x if y if y > 1]\n\n\ndef g(x):\n    return x\n"
     found = changes(monkeypatch, tmp_path, code)
     drawn = mutants.drawn([*found], Random(3))
@@ -141,7 +141,7 @@ def test_a_sample_takes_one_of_each_line_first(monkeypatch: pytest.MonkeyPatch, 
     assert [one.name for one in mutants.drawn([*found], Random(3))] == [one.name for one in drawn]
 
 
-def test_functions_are_told_from_what_is_run_on_loading(
+def test_only_mutants_inside_functions_can_be_swapped_in(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     outside, inside, *_ = changes(monkeypatch, tmp_path, CODE)
@@ -152,9 +152,9 @@ def test_functions_are_told_from_what_is_run_on_loading(
     assert mutants.swaps(inside, CODE) == {}
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="the line of an operand is known from Python 3.11 on")
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="changes are put into forks")
-def test_tests_find_changes_or_do_not(project: Path) -> None:
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="operand line numbers need Python 3.11")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="mutants are applied in forked processes")
+def test_mutants_are_killed_or_survive(project: Path) -> None:
     tests = "tests/test_numbers.py"
     assert "4 passed" in run(project, "map", tests)
     assert "unchanged: survived" in run(project, "run", "--unchanged", "--tests", tests)

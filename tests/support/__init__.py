@@ -1,4 +1,4 @@
-"""What several test modules use: small projects, ways to run the program, and readers of what it prints."""
+"""Code that multiple test modules use: small projects, ways to run the program, and parsers of its output."""
 
 from __future__ import annotations
 

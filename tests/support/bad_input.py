@@ -11,21 +11,21 @@ from click.testing import CliRunner
 
 from fsrace_lint.cli import main
 
-GOOD = "good.py:4:5 FSR101 another process can create 'd' after the check on line 3"
+GOOD = "good.py:4:5 FSR101 directory `'d'` is created after a separate existence check"
 
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs what POSIX filesystems have")
 
 
-class Told(NamedTuple):
+class CheckResult(NamedTuple):
     code: int
     findings: list[str]
     errors: list[str]
     stderr: str
 
 
-def check(*arguments: str) -> Told:
-    """Run check in the text format too: it must say the same, and nothing may end in a traceback."""
+def check(*arguments: str) -> CheckResult:
+    """Run `check` in the JSON and text formats, which must agree and must not print a traceback."""
     result = CliRunner().invoke(main.main, ["check", "--format=json", *arguments])
     text = CliRunner().invoke(main.main, ["check", *arguments])
     for one in (result, text):
@@ -40,4 +40,4 @@ def check(*arguments: str) -> Told:
         f"{row['path']}: {row['message']}" if row["path"] else row["message"] for row in document["errors"]
     ]
     assert result.stderr.splitlines()[-len(errors) :] == [f"Error: {error}" for error in errors] or not errors
-    return Told(result.exit_code, findings, errors, result.stderr)
+    return CheckResult(result.exit_code, findings, errors, result.stderr)

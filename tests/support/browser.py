@@ -1,4 +1,4 @@
-"""A real browser without a window, told what to do through its debugging pipe: no driver, no package."""
+"""A headless browser, controlled through its debugging pipe without a driver or package."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 PROGRAM: Final = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
-"""The browser of this machine, if it has one."""
+"""The browser on this machine, or None."""
 _PATIENCE: Final = 60
-# The browser reads from descriptor 3 and writes to 4, where a process of Python may have others.
+# The browser reads from file descriptor 3 and writes to 4, which Python may already use for other files.
 _LAUNCHER: Final = """
 import fcntl, os, sys
 given, taken = (fcntl.fcntl(int(number), fcntl.F_DUPFD, 10) for number in sys.argv[1:3])
@@ -41,7 +41,7 @@ class Browser:
     """One running browser."""
 
     def __init__(self, folder: Path) -> None:
-        """Start it, with its profile in an empty folder."""
+        """Start the browser, with its profile in an empty directory."""
         assert PROGRAM is not None
         given, self._to = os.pipe()
         self._from, taken = os.pipe()
@@ -59,7 +59,7 @@ class Browser:
         self.events: list[dict[str, Any]] = []
 
     def close(self) -> None:
-        """End it."""
+        """Stop the browser."""
         try:
             self.send("Browser.close")
             self._process.wait(_PATIENCE)
@@ -70,7 +70,7 @@ class Browser:
             os.close(self._from)
 
     def send(self, method: str, session: str | None = None, **parameters: Any) -> dict[str, Any]:
-        """Give a command, and what comes of it; events that arrive before go to `events`."""
+        """Send a command and return its result; events that arrive first are added to `events`."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
         if session is not None:
@@ -110,7 +110,7 @@ class Tab:
     def __init__(
         self, browser: Browser, *, width: int = 1280, dark: bool = False, script: bool = True
     ) -> None:
-        """Open an empty page of a width, for a reader who likes it dark or not."""
+        """Open an empty page with this width and color scheme."""
         self._browser = browser
         browser.events.clear()
         self._target = browser.send("Target.createTarget", url="about:blank")["targetId"]
@@ -125,44 +125,44 @@ class Tab:
         self.send("Emulation.setDeviceMetricsOverride", **size)
 
     def send(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Give a command that is about this page."""
+        """Send a command for this page."""
         return self._browser.send(method, self._session, **parameters)
 
     def open(self, file: Path, fragment: str = "") -> None:
-        """Load a file from the disk."""
+        """Load a local file."""
         self._browser.events.clear()
         self.send("Page.navigate", url=file.resolve().as_uri() + fragment)
         self._browser.wait_for("Page.loadEventFired")
 
     def ask(self, expression: str) -> Any:
-        """Give the value of an expression in the page."""
+        """Return the value of a JavaScript expression in the page."""
         how = {"returnByValue": True, "awaitPromise": True, "userGesture": True}
         answer = self.send("Runtime.evaluate", expression=expression, **how)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
     def press(self, key: str, code: int, text: str = "") -> None:
-        """Press a key, and let it go."""
+        """Press and release a key."""
         about = {"key": key, "windowsVirtualKeyCode": code, "text": text}
         self.send("Input.dispatchKeyEvent", type="keyDown", **about)
         self.send("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
 
     def complaints(self) -> list[str]:
-        """Give what the browser had to complain of: errors, and what the policy of the page forbade."""
+        """Return the complaints of the browser: errors, and violations of the content security policy."""
         self.ask("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
         bad = []
         for event in self._browser.events:
-            method, told = event.get("method"), event.get("params", {})
+            method, parameters = event.get("method"), event.get("params", {})
             if method in {"Runtime.exceptionThrown", "Audits.issueAdded"}:
-                bad.append(json.dumps(told))
-            elif method == "Log.entryAdded" and told["entry"]["level"] in {"warning", "error"}:
-                bad.append(told["entry"]["text"])
+                bad.append(json.dumps(parameters))
+            elif method == "Log.entryAdded" and parameters["entry"]["level"] in {"warning", "error"}:
+                bad.append(parameters["entry"]["text"])
             elif method == "Runtime.consoleAPICalled":
-                bad.append(json.dumps(told["args"]))
+                bad.append(json.dumps(parameters["args"]))
         return bad
 
     def requests(self) -> list[str]:
-        """Give all addresses that were asked for."""
+        """Return all URLs that were requested."""
         return [
             event["params"]["request"]["url"]
             for event in self._browser.events
@@ -170,5 +170,5 @@ class Tab:
         ]
 
     def close(self) -> None:
-        """Close it."""
+        """Close the page."""
         self._browser.send("Target.closeTarget", targetId=self._target)

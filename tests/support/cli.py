@@ -1,4 +1,4 @@
-"""The command line, run in this process or in one of its own."""
+"""The command line, run in this process or in a subprocess."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def reported(*arguments: str, code: int = 1) -> list[str]:
 
 
 def read_terminal(stream: int) -> bytes:
-    """Read what was written to a pseudo-terminal whose other end is closed, and close it."""
+    """Read the output on a pseudo-terminal whose other end is closed, and close it."""
     shown = b""
     try:
         while chunk := os.read(stream, 65536):

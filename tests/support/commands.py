@@ -1,7 +1,7 @@
-"""Commands that pages show: ours are parsed by the real command line and run, those of others are looked up.
+"""Commands in pages: fsrace-lint commands are parsed and run, and other commands are looked up.
 
-What is run is fsrace-lint and flake8, in the scratch folder of the page. Of other programs it is checked
-that they exist and have these options: what they do is not ours to test.
+Only fsrace-lint and flake8 are run, in the scratch directory of the page. For other programs, the tests check
+only that they exist and have these options.
 """
 
 from __future__ import annotations
@@ -34,30 +34,34 @@ if TYPE_CHECKING:
 
 
 def every() -> dict[str, click.Command]:
-    """All commands of ours, which are loaded when they are asked for, by their names."""
+    """Return all commands of fsrace-lint by name, including commands that are loaded on demand."""
     context = click.Context(main.main)
     found = {name: main.main.get_command(context, name) for name in main.main.list_commands(context)}
     return {name: command for name, command in found.items() if command is not None}
 
 
 RUN: Final = ("fsrace-lint", "flake8")
-"""What is run for real; either may find something, and must not fail."""
+"""Programs that are run; they may report findings, but must not fail."""
 
 PLAIN: Final = ("cat", "echo", "git", "grep", "head", "printf", "sed", "tail", "test")
-"""What may stand beside them in a line that is run."""
+"""Programs that may appear with them in a line that is run."""
 
 FOREIGN: Final = ("git", "pre-commit", "ruff", "mypy", "mkdocs", "twine", "uv", "uvx", "pipx")
 MODULES: Final = ("build", "coverage", "mkdocs", "pip", "pytest", "twine", "venv")
 NESTED: Final = ("uvx", "pipx")
-"""What starts another program, which stands behind its own options."""
+"""Programs that start another program, which follows their own options."""
 
 UNWANTED: Final = (
     *("PYTEST_", "COV", "GIT_", "PRE_COMMIT", "FSRACE_"),
     *("FORCE_COLOR", "NO_COLOR", "COLUMNS", "TERM"),
 )
-"""How variables begin that would change what is printed."""
+"""Prefixes of environment variables that would change the output."""
 
-OURS: Final = re.compile(r"^(\S+:\d+:\d+: (FSR\d{3}|silent)|(Found|Fixed) \d+ problem)", re.MULTILINE)
+OURS: Final = re.compile(
+    r"^(\S+:\d+:\d+: (FSR\d{3}|not reported)|\w+\[FSR\d{3}\]: "
+    r"|Found \d+ (error|finding|note|warning)|Fixed \d+ finding)",
+    re.MULTILINE,
+)
 SCHEMAS: Final = {
     "json": json.loads((ROOT / "docs" / "findings.schema.json").read_text("utf-8")),
     "sarif": json.loads(
@@ -67,7 +71,7 @@ SCHEMAS: Final = {
 
 
 class Shell(NamedTuple):
-    """What a command printed and how it ended."""
+    """The output and exit code of a command."""
 
     output: str
     code: int
@@ -75,23 +79,23 @@ class Shell(NamedTuple):
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Give an environment like that of a new user, whose programs are those of these tests."""
+    """Return an environment like that of a new user, with the programs of these tests."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(UNWANTED)}
     programs = [os.fspath(Path(sys.executable).parent), kept.get("PATH", "")]
     return {**kept, "PATH": os.pathsep.join(programs), "HOME": os.fspath(folder), "PWD": os.fspath(folder)}
 
 
 def bash(commands: list[str], folder: Path) -> list[Shell]:
-    """Run commands in one shell; `$?` is what the one before left.
+    """Run commands in one shell; `$?` is the exit code of the previous command.
 
     Args:
         commands: The commands.
-        folder: Where.
+        folder: The directory to run them in.
 
     Returns:
-        What each printed and its status.
+        The output and exit code of each command.
     """
-    # the status is set again behind the separator, so that `echo $?` tells it
+    # the exit code is restored after the separator, so that `echo $?` prints it
     after = 'code=$?; printf "\\0%s\\0" $code; printf "\\0" >&2; (exit $code)'
     done = subprocess.run(
         ["bash", "-c", "\n".join(f"{command}\n{after}" for command in commands)],
@@ -108,7 +112,7 @@ def bash(commands: list[str], folder: Path) -> list[Shell]:
 
 
 def lines_of(text: str) -> Iterator[str]:
-    """Give the commands of a block: without comments, and continued lines as one."""
+    """Yield the commands of a block, without comments and with continued lines joined."""
     for line in text.replace("\\\n", " ").splitlines():
         command = re.sub(r"(^|\s{2,})#.*$", "", line).strip()
         if command:
@@ -116,7 +120,7 @@ def lines_of(text: str) -> Iterator[str]:
 
 
 def split(command: str) -> list[list[str]]:
-    """Give the simple commands of a line, as words; redirections are left out."""
+    """Return the simple commands of a line, as words and without redirections."""
     lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     found: list[list[str]] = [[]]
@@ -134,10 +138,10 @@ def split(command: str) -> list[list[str]]:
 
 
 def parse(words: list[str]) -> None:
-    """Have the command line parse what follows `fsrace-lint`."""
+    """Parse the arguments after `fsrace-lint` with the real command line."""
     command: click.Command = main.main
     arguments = words[1:]
-    # a command keeps the option for help that its first context has
+    # a command keeps the help option of its first context
     context = click.Context(command, info_name="fsrace-lint", **main.main.context_settings)
     while isinstance(command, click.Group) and arguments and not arguments[0].startswith("-"):
         name, *arguments = arguments
@@ -162,13 +166,13 @@ def _help(*words: str) -> str:
 
 
 def has_option(program: list[str], option: str) -> bool:
-    """Tell whether the help of a program names an option."""
-    spelled = re.escape(option).replace("\\-\\-", r"--(\[no-\])?", 1)  # as recent ones of git print it
+    """Return whether the help of a program lists an option."""
+    spelled = re.escape(option).replace("\\-\\-", r"--(\[no-\])?", 1)  # as recent versions of git print it
     return bool(re.search(rf"(?<![\w-]){spelled}(?![\w-])", _help(*program)))
 
 
 def _program(words: list[str]) -> tuple[list[str], list[str]]:
-    """Split a foreign command into what names it, with a command of its own, and its arguments."""
+    """Split a foreign command into its program with subcommand, and its arguments."""
     program, *rest = words
     if program == "python":
         assert rest[1] in MODULES, f"nothing is known of `{shlex.join(words)}`"
@@ -183,7 +187,7 @@ def _program(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def foreign(words: list[str]) -> None:
-    """Check a command of others: its options are in its help, and a command of ours within is right."""
+    """Check a foreign command: its help lists its options, and a nested fsrace-lint command is valid."""
     if words[0].startswith("."):
         assert os.access(ROOT / words[0], os.X_OK), f"{words[0]} cannot be run"
         return
@@ -201,7 +205,7 @@ def foreign(words: list[str]) -> None:
     if "pip" in start:
         _extras(rest)
         if importlib.util.find_spec("pip") is None:
-            # an environment that uv has made; there is nothing to ask
+            # environments created by uv have no pip, so its options cannot be looked up
             return
     for option in (word.partition("=")[0] for word in rest if re.match(r"--?[a-zA-Z]", word)):
         assert has_option(start, option), f"{shlex.join(start)} has no {option}"
@@ -220,14 +224,14 @@ def _is_run(words: list[str]) -> bool:
 
 
 def _without_xargs(words: list[str]) -> list[str]:
-    """Give the command that `xargs` starts, or the words as they are."""
+    """Return the command that `xargs` starts, or the words unchanged."""
     if words[0] != "xargs":
         return words
     return words[next(place for place, word in enumerate(words) if place and not word.startswith("-")) :]
 
 
 def check_commands(text: str, folder: Path) -> None:
-    """Check the commands of a block: run those that are ours, look up the options of others."""
+    """Check the commands of a block: run fsrace-lint and flake8, and look up options of other programs."""
     for command in lines_of(text):
         parts = [_without_xargs(words) for words in split(command)]
         for words in parts:
@@ -242,21 +246,21 @@ def check_commands(text: str, folder: Path) -> None:
 
 
 def _run(command: str, folder: Path) -> None:
-    """Run a command; it may find something, and must not fail."""
+    """Run a command, which may report findings but must not fail."""
     (done,) = bash([command], folder)
-    told = f"{command}: ended with {done.code}\n{done.errors}"
+    message = f"{command}: ended with {done.code}\n{done.errors}"
     if "xargs" in command:
-        # 123 is any failure of what it starts
-        assert done.code in (0, 123), told
-        assert OURS.search(done.output), told
+        # xargs exits with 123 if any command that it starts fails
+        assert done.code in (0, 123), message
+        assert OURS.search(done.output), message
     else:
-        assert done.code in (0, 1), told
+        assert done.code in (0, 1), message
     assert "Traceback" not in done.errors, done.errors
     _check_reports(command, folder)
 
 
 def _check_reports(command: str, folder: Path) -> None:
-    """See that the reports a command was told to write are there, and are what they should be."""
+    """Check that a command wrote its reports in their formats."""
     for kind, name in re.findall(r"--report[ =](\w+)=(\S+)", command):
         _check_report(kind, folder / name)
     if name := re.search(r"--output-file[ =](\S+)", command):

@@ -1,6 +1,6 @@
-"""Runs programs in one process over states of a directory, and tells what they did and left behind.
+"""Runs programs in one process on states of a directory, and compares their results and the files they leave.
 
-`os` is used as the programs use it: `Path` would say other things of links, and take dots out.
+This module uses `os` as the programs do: `Path` treats links differently, and normalizes dots.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ if TYPE_CHECKING:
 
 FOLDER: Final = "data"
 PLACE: Final = f"{FOLDER}/place"
-"""The path that programs are about, below the folder that each run has for itself."""
+"""The path that programs act on, in the private directory of each run."""
 BESIDE: Final = f"{FOLDER}/beside"
-"""What links point to."""
+"""The target of links."""
 _MEMORY: Final = "/dev/shm"
-"""Where thousands of small trees cost little, if there is such a place."""
+"""A file system in memory, where thousands of small trees are cheap, if the system has one."""
 _NOBODY: Final = 65534
 _FOLDERS: Final = 0o40755
 _OUT_OF_TIME: Final = 5
-"""Seconds for which a program may run, and for which it may sleep."""
+"""The number of seconds that a program may run, and that it may sleep."""
 
 
 class Outcome(NamedTuple):
-    """What a run came to.
+    """The outcome of a run.
 
     Attributes:
-        result: What the program gave back.
-        printed: What it wrote to standard output.
-        error: The type of the exception that ended it, and its number.
-        tree: Every path that is there afterwards: its kind and mode, and what it holds.
-        left_open: How many files it did not close.
+        result: The return value of the program.
+        printed: Its standard output.
+        error: The type of the exception that ended it, and its errno.
+        tree: Every path that exists afterward, with its type, mode, and content.
+        left_open: The number of files that it did not close.
     """
 
     result: str
@@ -66,7 +66,7 @@ class Outcome(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """Where two programs did not do the same."""
+    """A difference between the outcomes of two programs."""
 
     name: str
     state: str
@@ -74,16 +74,16 @@ class Difference(NamedTuple):
     after: Outcome
 
     def __str__(self) -> str:
-        """Say what differs, and nothing else."""
-        told = [
+        """Return the fields that differ, with both values."""
+        rows = [
             f"  {field}: {old!r} -> {new!r}"
             for field, old, new in zip(Outcome._fields, self.before, self.after, strict=True)
             if old != new
         ]
-        return "\n".join([f"{self.name}, {self.state}:", *told])
+        return "\n".join([f"{self.name}, {self.state}:", *rows])
 
 
-# States: each makes what is there when a program starts, in the current directory.
+# States: each function creates the files that exist when a program starts, in the current directory.
 
 
 def _nothing() -> None:
@@ -138,7 +138,7 @@ def _with_mode(mode: int, make: Callable[[], None], path: str = FOLDER) -> None:
 
 
 def _refused(number: int) -> None:
-    """A directory of a filesystem that answers so before it looks whether the name is taken, as NFS does."""
+    """A directory on a filesystem that checks permissions before existence, as NFS does."""
     _folder()
 
     def mkdir(path: Any, *_: object, **__: object) -> NoReturn:
@@ -172,14 +172,14 @@ STATES: Final[Mapping[str, Callable[[], None]]] = {
     "directory, refused before it is looked up": lambda: _refused(errno.EACCES),
     "directory, read-only before it is looked up": lambda: _refused(errno.EROFS),
 }
-"""What can be at `PLACE` when a program starts."""
+"""The possible states of `PLACE` when a program starts."""
 
 
 # Programs.
 
 
 def repaired(folder: Path, text: str) -> Patch:
-    """Give what `fix` makes of a program, in a project of its own."""
+    """Return the result of `fix` on a program, in a separate project."""
     folder.mkdir()
     (folder / "pyproject.toml").write_text("[tool.fsrace-lint]\n")
     (folder / "main.py").write_text(text)
@@ -199,17 +199,17 @@ def differences(
     *,
     anew: bool = True,
 ) -> list[Difference]:
-    """Run two programs from each state, each alone, and tell where they did not do the same.
+    """Run two programs separately from each state, and return the differences between them.
 
     Args:
-        before: The one program.
-        after: The other one.
-        drives: What is done with the names of a program once it is loaded.
-        states: From which states.
-        anew: Whether a program is loaded anew each time, as one that does something then must be.
+        before: The first program.
+        after: The second program.
+        drives: Functions that use the names of a loaded program.
+        states: The names of the initial states.
+        anew: Whether to load a program again for each run, which is required if its module code has effects.
 
     Returns:
-        Where they differ; the names are those of `drives`.
+        The differences, with the names of `drives`.
     """
     both = outcomes([before, after], drives, states, anew=anew)
     return [Difference(name, state, old, new) for (name, state), (old, new) in both.items() if old != new]
@@ -222,10 +222,10 @@ def outcomes(
     *,
     anew: bool = True,
 ) -> dict[tuple[str, str], tuple[Outcome, ...]]:
-    """Run programs in a process of their own, which is nobody where we are root.
+    """Run programs in a separate process, as the user nobody if this process is root.
 
     Returns:
-        What came of each, by the name of the drive and the state.
+        The outcome of each program, by the name of the drive and the state.
     """
     with tempfile.TemporaryDirectory(dir=_MEMORY if os.path.isdir(_MEMORY) else None) as folder:
         reading, writing = os.pipe()
@@ -257,7 +257,7 @@ def _serve(
     *,
     anew: bool,
 ) -> NoReturn:
-    """Run all of it in this process, and end it."""
+    """Run all programs in this process, and exit."""
     try:
         os.chdir(folder)
         _become_nobody()
@@ -273,14 +273,14 @@ def _serve(
         ]
         with os.fdopen(writing, "w") as stream:
             json.dump(found, stream)
-    except BaseException:  # the process that waits has its own to tell
+    except BaseException:  # the waiting process raises its own error
         traceback.print_exc()
     finally:
         os._exit(0)
 
 
 def _loader(text: str, *, anew: bool) -> Callable[[], dict[str, Any]]:
-    """Give what loads a program: each time anew, or once, where loading it does nothing."""
+    """Return a function that loads a program: again for each run, or only once if loading has no effects."""
     code = compile(text, "program.py", "exec")
 
     def load() -> dict[str, Any]:
@@ -295,7 +295,7 @@ def _loader(text: str, *, anew: bool) -> Callable[[], dict[str, Any]]:
 
 
 class _Anything(str):
-    """A path that is also an object, a mapping and a list of such."""
+    """A path that is also an object, a mapping, and a list of such paths."""
 
     __slots__ = ()
 
@@ -315,7 +315,7 @@ class _Anything(str):
 
 
 def called(name: str) -> Callable[[dict[str, Any]], object]:
-    """Give what calls a function or a method of a program, with the path wherever it wants something."""
+    """Return a drive that calls a function or method, with the path as every required argument."""
 
     def drive(page: dict[str, Any]) -> object:
         *owners, last = name.split(".")
@@ -348,7 +348,7 @@ def _given(function: Any) -> object:
 
 
 class _Libraries(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds every library that is not there: it has all names, and they do nothing."""
+    """Finds every library that is not installed, as a mock with all names."""
 
     def find_spec(self, name: str, *_: object) -> importlib.machinery.ModuleSpec:
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
@@ -362,7 +362,7 @@ class _Libraries(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def _become_nobody() -> None:
-    """Be somebody whom permissions bind."""
+    """Switch to a user who is subject to file permissions."""
     if os.geteuid() == 0:
         os.chown(".", _NOBODY, _NOBODY)
         os.setgroups([])
@@ -382,12 +382,12 @@ def _outcome(
         state()
         with contextlib.redirect_stdout(printed), _limited():
             result = repr(drive(load()))
-    except BaseException as raised:  # whatever ends the program
+    except BaseException as raised:  # any exception can end the program
         number = getattr(raised, "errno", None)
         error = f"{type(raised).__name__} {number}" if number else type(raised).__name__
     os.mkdir = mkdir
     left_open = _open_files() - opened
-    tree = tuple(_taken_away("."))
+    tree = tuple(_removed("."))
     os.chdir("..")
     os.rmdir("run")
     return Outcome(result, printed.getvalue(), error, tree, left_open)
@@ -399,7 +399,7 @@ def _open_files() -> int:
 
 @contextlib.contextmanager
 def _limited() -> Iterator[None]:
-    """End a program that waits for what only another process would do; time passes only where it runs."""
+    """Stop a program that waits for another process; sleeping takes no time."""
     slept = 0.0
 
     def end(*_: object) -> NoReturn:
@@ -420,21 +420,21 @@ def _limited() -> Iterator[None]:
         signal.alarm(0)
 
 
-def _taken_away(folder: str) -> Iterator[str]:
-    """Tell what lies below a folder, and remove it."""
+def _removed(folder: str) -> Iterator[str]:
+    """Yield a description of each path in a directory, and remove the path."""
     for name in sorted(os.listdir(folder)):
         path = os.path.join(folder, name)
         mode = os.lstat(path).st_mode
-        said = f"{path[2:]} {stat.filemode(mode)}"
+        entry = f"{path[2:]} {stat.filemode(mode)}"
         if stat.S_ISLNK(mode):
-            yield f"{said} -> {os.readlink(path)}"
+            yield f"{entry} -> {os.readlink(path)}"
         elif stat.S_ISDIR(mode):
             os.chmod(path, 0o755)
-            yield said
-            yield from _taken_away(path)
+            yield entry
+            yield from _removed(path)
         elif stat.S_ISREG(mode):
             os.chmod(path, 0o644)
-            yield f"{said} {Path(path).read_bytes()!r}"
+            yield f"{entry} {Path(path).read_bytes()!r}"
         else:
-            yield said
+            yield entry
         (os.rmdir if stat.S_ISDIR(mode) else os.unlink)(path)

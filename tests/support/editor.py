@@ -1,4 +1,4 @@
-"""An editor for tests: pygls' own client, talking to the real process over its standard input and output."""
+"""An editor for tests: the client of pygls, connected to the real server over standard input and output."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def capabilities(
     watch: bool = True,
     versioned: bool = True,
 ) -> types.ClientCapabilities:
-    """What most editors can do."""
+    """Return the capabilities of most editors."""
     return types.ClientCapabilities(
         general=types.GeneralClientCapabilities(position_encodings=encodings),
         text_document=types.TextDocumentClientCapabilities(
@@ -53,7 +53,7 @@ def capabilities(
 
 
 class Editor:
-    """A client and what the server has told it."""
+    """A client, and the messages that it received from the server."""
 
     def __init__(self) -> None:
         self.client = LanguageClient("editor", "1")
@@ -102,7 +102,7 @@ class Editor:
         return await self.exit_code()
 
     async def gone(self) -> None:
-        """Close what is left of the connection."""
+        """Close the rest of the connection."""
         stop: Callable[[], Awaitable[None]] = self.client.stop
         await stop()
 
@@ -111,10 +111,10 @@ class Editor:
         assert server is not None
         return await asyncio.wait_for(server.wait(), PATIENCE)
 
-    async def until(self, told: Callable[[], Any]) -> Any:
-        """Wait until something has been told."""
+    async def until(self, received: Callable[[], Any]) -> Any:
+        """Wait until `received` returns a true value, and return it."""
         deadline = asyncio.get_running_loop().time() + PATIENCE
-        while not (found := told()):
+        while not (found := received()):
             self.news.clear()
             left = deadline - asyncio.get_running_loop().time()
             try:
@@ -156,17 +156,17 @@ class Editor:
         self.published.clear()
 
     async def diagnostics(self, name: str) -> list[types.Diagnostic]:
-        """Wait for what is published for the newest version of a document since `forget`."""
+        """Wait for the diagnostics of the newest version of a document, published since `forget`."""
 
-        def told() -> list[types.PublishDiagnosticsParams]:
+        def received() -> list[types.PublishDiagnosticsParams]:
             version = self.versions.get(name)
             return [one for one in self.published if one.uri == name and one.version == version]
 
-        found = (await self.until(told))[-1].diagnostics
+        found = (await self.until(received))[-1].diagnostics
         return list(found)
 
     async def codes(self, name: str) -> list[str]:
-        """Wait for diagnostics, and give their lines (from 1) and codes."""
+        """Wait for diagnostics, and return their lines (from 1) and codes."""
         return [f"{one.range.start.line + 1} {one.code}" for one in await self.diagnostics(name)]
 
     async def actions(
@@ -185,7 +185,7 @@ class Editor:
 
 
 def uri(path: Path) -> str:
-    """The URI of a path."""
+    """Return the URI of a path."""
     return str(uris.from_fs_path(str(path)))
 
 
@@ -194,7 +194,7 @@ def session(
     story: Callable[[Editor], Coroutine[Any, Any, None] | Awaitable[None]],
     what: types.ClientCapabilities | None = None,
 ) -> None:
-    """Start a server, live through a story with it, and see that it ends as the protocol has it."""
+    """Start a server, run a story with it, and check that it exits as the protocol requires."""
 
     async def live() -> None:
         editor = Editor()
@@ -204,8 +204,8 @@ def session(
             assert await editor.stop() == 0
         finally:
             server = editor.client._server
-            if server is not None and server.returncode is None:
-                server.kill()
-            await editor.gone()
+            if server is not None and server.returncode is None and server.stdin is not None:
+                server.stdin.close()  # a kill would reach only the relay, and the server keeps the pipes open
+            await asyncio.wait_for(editor.gone(), PATIENCE)
 
     asyncio.run(live())

@@ -1,4 +1,4 @@
-"""Runs examples of the rules, and what fixes make of them, in every order of their calls."""
+"""Explores the interleavings of rule examples and of their fixed code."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
 
 FOLDER: Final = FIXTURES / "explore"
 TEMPORARY: Final = "/tmp/"
-"""As examples spell the folder that each node has for itself."""
+"""The node-local directory in examples."""
 NAME: Final = "/example.py"
-"""What timelines call an example: where lines of it are looked for, nobody stops."""
+"""The file name of an example in traces; reading lines of this file does not stop a process."""
 
 
 class Proof(NamedTuple):
-    """How an example is run, and what must hold of it.
+    """How an example is run, and its expected result.
 
     Attributes:
-        call: Runs the example in one process: it is given its module, the root and the rank.
+        call: Runs the example in one process, with its module, the root, and the rank.
         fails: How the bad example fails: "exception: FileExistsError", "check: Torn", "deadlock".
-        setup: Makes what is there before.
-        check: Raises where the tree is not as it must be in the end, and with crashes at any time.
-        agree: Whether all processes must give the same result.
-        expected: Exceptions that are no failure.
+        setup: Creates the initial files.
+        check: Raises if the tree is wrong at the end or, with crashes, at any time.
+        agree: Whether all processes must return the same result.
+        expected: Exceptions that are not failures.
         filesystem: "posix" or "nfs".
         crash: "none", "kill" or "power".
-        distributed: Whether `torch.distributed` is there.
-        nodes: Whether each process is on a node of its own: its local rank is 0, and `/tmp` is its own.
+        distributed: Whether `torch.distributed` is available.
+        nodes: Whether each process is on a separate node, with local rank 0 and a private `/tmp`.
     """
 
     call: Callable[[Any, Path, int], object]
@@ -62,9 +62,9 @@ class Case(NamedTuple):
     """A program that a recipe fixes.
 
     Attributes:
-        bad: Its text.
-        proof: How it is run, before and after.
-        profile: In which the rule speaks.
+        bad: Its source.
+        proof: How it is run, before and after the fix.
+        profile: The profile that reports the rule.
     """
 
     bad: str
@@ -73,30 +73,30 @@ class Case(NamedTuple):
 
 
 def text(rule: str, label: str) -> str:
-    """Give an example of a rule as its page shows it."""
+    """Return an example of a rule from its page."""
     (loaded,) = (loaded for loaded in LOADED if loaded.rule.name == rule)
     return example(loaded, label)
 
 
 def of_rule(rule: str) -> Case:
-    """Give the bad example of a rule as a case of the recipe that the rule offers."""
+    """Return the bad example of a rule as a case of the recipe that the rule suggests."""
     (loaded,) = (loaded for loaded in LOADED if loaded.rule.name == rule)
     profile = "strict" if loaded.rule.default_from is None else "default"
     return Case(text(rule, "Bad"), fixture("rules", rule).PROOF, profile)
 
 
 def fixture(folder: str, name: str) -> Any:
-    """Load the file that tells how the examples of a rule or a recipe are run."""
+    """Load the module that defines how the examples of a rule or recipe are run."""
     return importlib.import_module(f"fixtures.explore.{folder}.{name.replace('-', '_')}")
 
 
 def names(folder: str) -> set[str]:
-    """Give the names of all such files."""
+    """Return the names of all such modules."""
     return {path.stem.replace("_", "-") for path in (FOLDER / folder).glob("*.py")} - {"--init--"}
 
 
 def fixed(case: Case, recipe: str, folder: Path) -> str:
-    """Let `fix --unsafe` change a case, by this recipe and no other."""
+    """Return a case after `fix --unsafe-fixes`, which must use only this recipe."""
     found, checked = run(project(folder, case.bad, case.profile))
     (patch,) = repair.repair(found, checked, unsafe=True)
     assert patch.refused == ()
@@ -108,20 +108,20 @@ def fixed(case: Case, recipe: str, folder: Path) -> str:
 
 @functools.cache
 def explored(program: str, proof: Proof, most: int = 10_000) -> Result:
-    """Run a program in two processes, in every order of their calls that can make a difference, once.
+    """Run a program in two processes, once in every distinct interleaving of their calls.
 
     Args:
-        program: Its text.
+        program: Its source.
         proof: How it is run.
-        most: How many orders at most.
+        most: The maximum number of interleavings.
 
     Returns:
-        What was found.
+        The result of the exploration.
     """
     _load_imports(program)
 
     def function(root: Path, rank: int) -> object:
-        # examples are read as they stand; Python 3.12 wants a filter of them
+        # examples may call `extractall()` without a filter, which is deprecated since Python 3.12
         warnings.simplefilter("ignore", DeprecationWarning)
         standins.install()
         page = types.ModuleType("page")
@@ -153,7 +153,7 @@ def explored(program: str, proof: Proof, most: int = 10_000) -> Result:
 
 
 def failing(program: str, proof: Proof) -> str:
-    """Say how a program fails that is to fail; "" if it does not."""
+    """Return how a program fails, or an empty string if it does not fail."""
     failure = explored(program, proof).failure
     if failure is None:
         return ""
@@ -163,7 +163,7 @@ def failing(program: str, proof: Proof) -> str:
 
 
 def _load_imports(program: str) -> None:
-    """Load what a program imports: calls stop only in modules that are there when the exploration begins."""
+    """Import the modules of a program: calls stop only in modules that are loaded before the exploration."""
     for node in ast.walk(ast.parse(program)):
         imported = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         imported += [node.module or ""] if isinstance(node, ast.ImportFrom) else []

@@ -1,4 +1,4 @@
-"""Reads a report in HTML."""
+"""A parser for HTML reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def elements(root: Element, name: str = "*", kind: str = "") -> list[Element]:
-    """Give the elements below one, of a name and of a class."""
+    """Return the descendants of an element with this name and class."""
     found = [each for each in root.iter() if name in ("*", each.tag.rpartition("}")[2])]
     return [each for each in found if not kind or kind in each.get("class", "").split()]
 
@@ -28,7 +28,7 @@ def only(root: Element, name: str = "*", kind: str = "") -> Element:
 
 
 def parsed(text: str) -> Element:
-    """Read a page as a browser does, which has nothing to forgive, and check what holds for every page."""
+    """Parse a page strictly, and check the properties of every page."""
     assert text.isascii()
     assert text.startswith("<!DOCTYPE html>\n")
     assert text.endswith("</html>\n")

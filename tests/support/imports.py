@@ -1,4 +1,4 @@
-"""Our own modules, and what they import."""
+"""The modules of fsrace-lint, and their imports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAME: Final = "fsrace_lint"
 
 
 def modules() -> dict[str, Path]:
-    """Our modules by their names within the package; a package goes by its own name."""
+    """Return the modules by their names within fsrace_lint; a package has the name of its directory."""
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE).with_suffix("").parts
@@ -28,7 +28,7 @@ MODULES = modules()
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
-    """Every import, wherever it stands: what is imported from a package is named with it."""
+    """Yield every import as a full name, including imports in functions."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -38,7 +38,7 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 
 def our_module(name: str) -> str:
-    """The module of ours that an import reads: `fsrace_lint.syntax.model.Name` is `facts.model`."""
+    """Return the module that an import loads: `syntax.model` for `fsrace_lint.syntax.model.Name`."""
     parts = name.split(".")[1:]
     while parts and ".".join(parts) not in MODULES:
         parts.pop()
@@ -46,7 +46,7 @@ def our_module(name: str) -> str:
 
 
 def reached(modules: Iterable[str]) -> set[str]:
-    """Find what modules import, wherever they do so, and what that imports, with themselves."""
+    """Return the modules themselves and all modules that they import, directly or indirectly."""
     found: set[str] = set()
     waiting = list(modules)
     while waiting:

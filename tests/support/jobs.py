@@ -1,4 +1,4 @@
-"""The environment of jobs that a test starts."""
+"""The environment of jobs that tests start."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import os
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Give an environment in which no launcher has left its variables."""
+    """Return an environment without the variables of launchers."""
     words = ("RANK", "SIZE", "SLURM", "PMI", "FSRACE")
     return {key: value for key, value in os.environ.items() if not any(word in key for word in words)} | more

@@ -1,4 +1,4 @@
-"""A project that is large enough for several processes."""
+"""A project that is large enough for multiple processes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TOTAL = "lib/helpers.py"
 
 @pytest.fixture
 def large_project(here: Path) -> Path:
-    """A project for which several processes pay: with findings, comments, and a broken file."""
+    """A project large enough for multiple processes, with findings, comments, and a malformed file."""
     write({f"pkg{n % 3}/m{n}.py": HAZARD.format(n=n) + PADDING * 400 for n in range(12)})
     write({TOTAL: "def write(out):\n    open(out + '/x', 'w').write('x')\n", "broken.py": "def broken(:\n"})
     return here

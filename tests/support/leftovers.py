@@ -1,7 +1,7 @@
-"""What a run of the tests leaves behind: it must be nothing.
+"""Checks that a test run leaves no processes or files behind.
 
-A run has a folder of its own for temporary files, which all that it starts inherits. In the end no process
-may know that folder any more, and nothing may be in it.
+A run has a separate temporary directory, which all of its processes inherit. At the end, no process may have
+that directory in its environment, and the directory must be empty.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Final
 import pytest
 
 PATIENCE: Final = 10.0
-"""How many seconds a process may take to end."""
+"""The number of seconds that a process may take to exit."""
 MEMORY: Final = Path("/dev/shm")
 ENOUGH: Final = 4 << 30
-"""How many bytes must be free in memory for the files of a run, which builds packages."""
+"""The number of bytes that must be free in memory for the files of a run, which builds packages."""
 
 
 class Remains:
-    """Watches one run, from the process that starts the others."""
+    """Watches one run, in the process that starts the others."""
 
     def __init__(self) -> None:
         fits = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH
@@ -35,7 +35,7 @@ class Remains:
         tempfile.tempdir = None
 
     def processes(self) -> list[str]:
-        """Give the commands of processes that know the folder, but for this one."""
+        """Return the commands of other processes that have the directory in their environment."""
         mark, found = os.fsencode(f"TMPDIR={self.folder}"), []
         for process in Path("/proc").glob("[0-9]*"):
             try:
@@ -48,17 +48,17 @@ class Remains:
         return found
 
     def all(self) -> list[str]:
-        """Give what is left, once it had time to end."""
+        """Return the leftover processes and files, after processes had time to exit."""
         deadline = time.monotonic() + PATIENCE
         while (processes := self.processes()) and time.monotonic() < deadline:
             time.sleep(0.1)
-        # pytest keeps the folders of its last runs, and tests of pages run it
+        # tests of documentation pages run pytest, which keeps the directories of its last runs
         files = sorted(str(path) for path in self.folder.iterdir() if not path.name.startswith("pytest-of-"))
         return [f"a process: {command}" for command in processes] + [f"a file: {file}" for file in files]
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Fail if anything is left, and take it away."""
+        """Fail the run if anything is left, and delete it."""
         reporter = session.config.pluginmanager.get_plugin("terminalreporter")
         if left := self.all():
             session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
@@ -70,6 +70,6 @@ class Remains:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Watch where this is the first process, and the system shows what it runs."""
+    """Watch the run in the main process, if the system has /proc."""
     if not hasattr(config, "workerinput") and sys.platform == "linux":
         config.pluginmanager.register(Remains())

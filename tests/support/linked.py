@@ -1,4 +1,4 @@
-"""Small projects that are linked in memory."""
+"""Small projects, linked in memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SITE = "os.makedirs(out)"
 
 
 def project(files: Mapping[str, str]) -> Project:
-    """Link a project of sources, given by path."""
+    """Link a project from sources, given by path."""
     modules = []
     for path, text in files.items():
         source = decode(dedent(text).encode(), Path("/p", path), Path("/p"))
@@ -37,7 +37,7 @@ def project(files: Mapping[str, str]) -> Project:
 
 
 def runs(files: Mapping[str, str]) -> Runs:
-    """Tell who runs the one site of a project."""
+    """Return which processes run the only site of a project."""
     (site,) = project(files).accesses("mkdir")
     return site.runs
 
@@ -55,7 +55,7 @@ def facts(text: str) -> m.FileFacts:
 
 
 def marked(linked: Project) -> CallSite:
-    """Find the one call of `mark` in a project."""
+    """Return the only call of `mark` in a project."""
     (event,) = [
         event
         for module in linked.flows.table.modules

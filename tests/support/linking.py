@@ -1,4 +1,4 @@
-"""Projects that are linked from sources, and all that is said of them."""
+"""Projects linked from sources, and their complete results."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ ROOT: Final = Path("/p")
 
 @contextlib.contextmanager
 def all_followed(after: int) -> Iterator[None]:
-    """Have all functions looked at once their callers were sought by `after` names for each of them."""
+    """Follow all functions once the search for callers has used `after` names per function."""
     with mock.patch.object(relevance, "COST_OF_READING", after):
         yield
 
 
 def modules(files: Mapping[str, str]) -> list[Module]:
-    """Link the files of a project, given by path; those that do not parse are left out."""
+    """Link the files of a project, given by path; files that do not parse are left out."""
     found = []
     for path, text in files.items():
         facts = _facts(path, text)
@@ -47,12 +47,12 @@ def _facts(path: str, text: str) -> FileFacts | SyntaxProblem:
 
 
 def project(files: Mapping[str, str], *, targeted: bool = False, exhaustive: bool = False) -> Project:
-    """Link a project of sources, given by path."""
+    """Link a project from sources, given by path."""
     return Project(modules(files), catalog.load(), targeted=targeted, exhaustive=exhaustive)
 
 
 def told(asked: Project, paths: Iterable[str]) -> list[str]:
-    """Give all that is said of some files: the findings of both profiles, and why the rest is silent."""
+    """Return the findings of both profiles in these files, and the reasons for all other calls."""
     found = []
     for path in paths:
         (module,) = (one for one in asked.flows.table.modules if one.relative == path)
@@ -67,7 +67,7 @@ def told(asked: Project, paths: Iterable[str]) -> list[str]:
 
 
 def codes(files: Mapping[str, str], path: str, *, exhaustive: bool = False) -> set[tuple[str, str]]:
-    """Give the findings of both profiles in one file of a project: their codes, and in which function."""
+    """Return the codes and functions of the findings of both profiles in one file of a project."""
     asked = project(files, exhaustive=exhaustive)
     (module,) = (one for one in asked.flows.table.modules if one.relative == path)
     about = asked.about(module)
@@ -76,13 +76,13 @@ def codes(files: Mapping[str, str], path: str, *, exhaustive: bool = False) -> s
 
 
 def all_told(files: Mapping[str, str], *, targeted: bool = False, exhaustive: bool = False) -> list[str]:
-    """Give the same of a whole project."""
+    """Return the results of `told` for a whole project."""
     asked = project(files, targeted=targeted, exhaustive=exhaustive)
     return told(asked, [module.relative for module in asked.flows.table.modules])
 
 
 def ways_in(asked: Project) -> dict[str, list[str]]:
-    """Give the ways into each function: the place of each call, and whether it hands the function over."""
+    """Return the callers of each function: the place of each call, and whether it passes the function."""
     return {
         function.qualified: sorted(
             f"{(at := edge.call_site).function.qualified}:{at.call.span} "

@@ -1,20 +1,19 @@
-"""Cases written in Markdown: small projects, and what fsrace-lint says of them.
+"""Cases written in Markdown: small projects, and the expected output of fsrace-lint.
 
 A document is prose. Each heading that has code directly below it is one case:
 
 * ` ```py ` blocks are the files of the project. A line before the block that
-  holds only a path in backticks names the file; without it the file is `main.py`.
-* `# error: FSR101 FSR105` ends a line on which just these findings start.
-  `# known miss: FSR105` ends a line that deserves a finding and gets none yet,
-  `# known false alarm: FSR201` one that gets a finding it does not deserve:
-  the day that changes, the case fails and the mark goes. Marks are taken out
-  before the file is written.
-* a ` ```toml ` block is the `pyproject.toml`.
-* ` ```diff ` is what `fix` changes, ` ```diff unsafe ` what it changes with unsafe
-  fixes too; ` ```text ` and ` ```text unsafe ` are what it refuses then. Without
-  them a safe fix leaves every byte as it was, and refuses nothing.
+  contains only a path in backticks names the file; the default is `main.py`.
+* `# error: FSR101 FSR105` at the end of a line lists exactly the findings on it.
+  `# known miss: FSR105` marks a false negative, and `# known false alarm: FSR201`
+  marks a false positive: when the behavior changes, the case fails, and the mark
+  must be removed. Marks are removed before the file is written.
+* A ` ```toml ` block is the `pyproject.toml`.
+* ` ```diff ` is the change made by `fix`, and ` ```diff unsafe ` the change with
+  unsafe fixes; ` ```text ` and ` ```text unsafe ` are the refused fixes. Without
+  these blocks, `fix` must not change or refuse anything with safe fixes.
 
-A fixed project is clean of what was fixed, and stays as it is when it is fixed again.
+A fixed project has no more fixed findings, and fixing it again changes nothing.
 """
 
 from __future__ import annotations
@@ -50,11 +49,11 @@ _MARK_LIKE: Final = re.compile(rf"# ?({ERROR}|known)\b", re.IGNORECASE)
 
 
 class CaseError(Exception):
-    """A document is not well formed; the message begins with its place."""
+    """A document is malformed; the message begins with the location."""
 
 
 class Mark(NamedTuple):
-    """What a line of a file is marked with."""
+    """A mark on a line of a file."""
 
     kind: str
     code: str
@@ -62,7 +61,7 @@ class Mark(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A fenced block: its info string, the line of the document that its text starts on, the text."""
+    """A fenced block: its info string, the line of the document that its text starts on, and the text."""
 
     info: str
     line: int
@@ -92,11 +91,11 @@ class Case:
     outputs: dict[str, Block] = field(default_factory=dict)
 
     def place(self, line: int) -> str:
-        """Spell a line of the document as editors and terminals know it."""
+        """Return a line of the document in the form `path:line`."""
         return f"{os.path.relpath(self.document)}:{line}"
 
     def write(self, root: Path, newline: str = "\n") -> Path:
-        """Write the project below `root`; its bytes have these newlines."""
+        """Write the project to `root` with these newlines."""
         texts = {file.path: file.text for file in self.files.values()}
         for path, text in ({"pyproject.toml": self.toml or ""} | texts).items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +104,7 @@ class Case:
 
 
 def collect(folder: Path) -> list[Case]:
-    """Read the cases of all documents in a folder, in a stable order."""
+    """Read the cases of all documents in a directory, in a stable order."""
     return [case for file in sorted(folder.rglob("*.md")) for case in parse(file)]
 
 
@@ -144,7 +143,7 @@ def parse(document: Path) -> list[Case]:
 
 
 def _add(case: Case, block: Block, path: str) -> None:
-    """Add a block to the case it stands in."""
+    """Add a block to its case."""
     where = case.place(block.line - 1)
     if not case.title:
         raise CaseError(f"{where}: the block stands before any heading")
@@ -187,21 +186,21 @@ def _file(case: Case, block: Block, path: str) -> File:
 
 
 def run(root: Path) -> tuple[Run, Checked]:
-    """Check a project that lies in a folder, as the command line would."""
+    """Check the project in a directory, as the command line does."""
     (result,) = check.check([root], lambda path: settings.load(settings.find_root(path), rules.names()))
     return result
 
 
 def relative(path: str, root: Path) -> str:
-    """Give a reported path as the case names it."""
+    """Return a reported path in the form that the case uses."""
     return Path(os.path.relpath(path, root)).as_posix()
 
 
 def failures(case: Case, folder: Path, *, update: bool = False) -> tuple[list[str], Checked]:
-    """Say what is not as the document says; with `update` the outputs found are put into it instead.
+    """Compare a case with its document, or update the outputs in the document.
 
     Returns:
-        What differs, a line each, and what a check of the case gives.
+        The differences, one line each, and the result of checking the case.
     """
     root = case.write(folder / "checked")
     found, checked = run(root)
@@ -246,7 +245,7 @@ def _compare(case: Case, checked: Checked, root: Path) -> Iterator[str]:
 def _fix(
     case: Case, root: Path, found: Run, checked: Checked, problems: list[str], *, unsafe: bool
 ) -> dict[str, str]:
-    """Fix a case that was checked, write it, check it again, and fix it again; gives the two outputs."""
+    """Fix a checked case, write it, check it again, and fix it again; return both outputs."""
     patches = repair.repair(found, checked, unsafe=unsafe)
     where, shown, refused = case.place(case.line), "", ""
     expected = _places(checked.outcome.findings, root)
@@ -287,12 +286,12 @@ def _differs(case: Case, name: str, text: str) -> Iterator[str]:
 
 
 def _trimmed(text: str) -> list[str]:
-    """Give lines whose empty ones are empty: editors take the blank off an empty context line."""
+    """Return lines without spaces in blank lines, because editors remove the space of empty context lines."""
     return [f"{line}\n" if line.strip() else "\n" for line in text.split("\n")[:-1]]
 
 
 def _update(case: Case, answers: dict[str, str]) -> None:
-    """Put the outputs into the document; it may have changed since the case was read."""
+    """Write the outputs to the document, which may have changed since the case was read."""
     now = next(other for other in parse(case.document) if other.title == case.title)
     lines = [f"{line}\n" for line in case.document.read_text("utf-8").split("\n")[:-1]]
     changes: list[tuple[int, int, list[str]]] = []

@@ -1,4 +1,4 @@
-"""Changes of programs that change nothing: other layout, other names, other files, and more around them."""
+"""Changes that preserve the behavior of programs: layout, names, files, and surrounding code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.DictComp, ast.Generator
 
 
 def _of_text(change: Callable[[str], str | None]) -> Callable[[Files], Files | None]:
-    """Make a change of each file; none where one of them cannot be changed so."""
+    """Apply a change to each file; the result is None if any file cannot be changed."""
 
     def changed(files: Files) -> Files | None:
         found = {path: change(text) for path, text in files.items()}
@@ -36,12 +36,12 @@ def _of_text(change: Callable[[str], str | None]) -> Callable[[Files], Files | N
 
 
 def unparsed(text: str) -> str | None:
-    """Write a program as its syntax says, and no more."""
+    """Normalize the layout of a program with `ast.unparse`."""
     return ast.unparse(ast.parse(text)) + "\n"
 
 
 def commented(text: str) -> str | None:
-    """Put a comment and an empty line before each statement that begins a line."""
+    """Insert a comment and an empty line before each statement that begins a line."""
     lines = text.split("\n")
     starts = set()
     for node in ast.walk(ast.parse(text)):
@@ -59,7 +59,7 @@ def commented(text: str) -> str | None:
     }
     found = []
     for number, line in enumerate(lines, 1):
-        # `elif` is a statement of its own only in the syntax
+        # `elif` is a separate statement only in the syntax tree
         if number in starts - inside and not line.lstrip().startswith("elif"):
             indent = line[: len(line) - len(line.lstrip())]
             found += [f"{indent}# a remark", ""]
@@ -68,12 +68,12 @@ def commented(text: str) -> str | None:
 
 
 def with_unrelated(text: str) -> str | None:
-    """Add a function that nobody calls."""
+    """Add a function that is never called."""
     return f"{text}\n\ndef nothing_of_the_kind(first, second):\n    return first + second\n"
 
 
 def annotated(text: str) -> str | None:
-    """Say of each parameter and each result that it may be anything."""
+    """Annotate each parameter and each result with `object`."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, _FUNCTIONS):
@@ -86,7 +86,7 @@ def annotated(text: str) -> str | None:
 
 
 def _body(tree: ast.Module) -> tuple[list[ast.stmt], list[ast.stmt]]:
-    """Part a module into what must stand first, and the rest."""
+    """Split a module into the statements that must be first and the rest."""
     at = 0
     for node in tree.body:
         is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
@@ -118,7 +118,7 @@ def _in_try(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def in_function(files: Files) -> Files | None:
-    """Put all of a program into a function that is called; only of one file, and one that can be so."""
+    """Move a whole program into a function and call it, if it has one file that allows this."""
     if len(files) != 1:
         return None
     ((path, text),) = files.items()
@@ -134,7 +134,7 @@ def in_function(files: Files) -> Files | None:
 
 
 def renamed(files: Files) -> Files | None:
-    """Give the locals and the parameters of functions other names, where nothing outside uses them."""
+    """Rename local variables and parameters of functions, except names that calls pass as keywords."""
     keywords = {
         word.arg
         for text in files.values()
@@ -149,7 +149,7 @@ def renamed(files: Files) -> Files | None:
 MEANING: Final = re.compile(
     r"rank|main|master|leader|world|size|node|worker|proc|index|gpu|device|group|tmp|temp"
 )
-"""Names that say what they hold: another name may well be understood otherwise."""
+"""Names that the analysis uses as evidence, so a new name can change the result."""
 
 
 def _renamed(text: str, keywords: set[str | None]) -> str:
@@ -192,7 +192,7 @@ def _rename_in(function: ast.FunctionDef | ast.AsyncFunctionDef, keywords: set[s
 
 
 def _free(function: ast.AST) -> set[str]:
-    """Give the names that a function takes from its module; too many rather than too few."""
+    """Return the names that a function uses from its module, possibly too many but never too few."""
     nodes = list(ast.walk(function))
     bound = {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     bound |= {n.arg for n in nodes if isinstance(n, ast.arg)}
@@ -208,7 +208,7 @@ def _free(function: ast.AST) -> set[str]:
 
 
 def _split(*, by_module: bool) -> Callable[[Files], Files | None]:
-    """Move the functions of a program that can go to a module, and import them from there, or the module."""
+    """Move functions of a program to another module, and import the functions or the module."""
 
     def changed(files: Files) -> Files | None:
         if len(files) != 1:

@@ -1,4 +1,4 @@
-"""Ways to call the functions of a library under other names than their own."""
+"""Ways to call the functions of a library under different names."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ WAYS: Final[dict[str, tuple[str, str]]] = {
         "import torch.multiprocessing as mp\nm = make\nmp.spawn(m, nprocs=4)",
     ),
 }
-"""By what is tried: the function of the library that is meant, and code that calls it or hands it on."""
+"""For each way: the function of the library, and code that calls it or passes it on."""
 
 MEANT: Final[dict[str, tuple[str, str]]] = {
     "an act under another name": (
@@ -323,7 +323,7 @@ MEANT: Final[dict[str, tuple[str, str]]] = {
     ),
     "what waits under another name": ("FSR407", "w = wait\nw(lambda: os.path.exists('x.pt'))"),
 }
-"""By what is tried: a finding that rests on what a name means, and the code that it is about."""
+"""For each way: a finding that depends on the meaning of a name, and the code with the finding."""
 
 SILENT: Final[dict[str, str]] = {
     "a lambda that ends the others": (
@@ -346,4 +346,4 @@ SILENT: Final[dict[str, str]] = {
     "a predicate under another name": "m = is_main\nif m():\n    make('x')",
     "a lock by two names": "L = FileLock\nK = L\nwith K('x.lock'):\n    make('x')",
 }
-"""Code in which one process calls `make`, or one after the other."""
+"""Code in which only one process calls `make`, or one process at a time."""

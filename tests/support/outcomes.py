@@ -1,4 +1,4 @@
-"""Made-up findings and outcomes, one by one or drawn."""
+"""Artificial findings and outcomes, and Hypothesis strategies for them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def source(path: str, text: str) -> Source:
 
 
 def place(path: str, text: str, needle: str) -> Place:
-    """Give the place of the first `needle` in `text`, whose lines end in a line feed or CR LF."""
+    """Return the place of the first `needle` in `text`, whose lines end in LF or CR LF."""
     begin = text.index(needle)
     end = begin + len(needle)
 

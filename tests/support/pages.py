@@ -1,11 +1,11 @@
-"""Markdown pages as readers see them: their blocks of code, their links, their headings.
+"""Markdown pages as readers see them: their code blocks, links, and headings.
 
-A comment in front of a block says what its text cannot:
+A comment before a block adds information that its text cannot contain:
 
-    <!-- file: train.py -->          the block is this file; the blocks below it find it there
-    <!-- not run: it needs torch --> the block is not checked, and why
+    <!-- file: train.py -->          the block is this file, which later blocks can use
+    <!-- not run: it needs torch --> the block is not checked, for this reason
 
-A first line `# train.py` names a file as well.
+A first line `# train.py` also names a file.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Block(NamedTuple):
     """A block of code.
 
     Attributes:
-        line: Where it begins.
-        kind: The language behind the fence; empty where the block is indented.
-        text: What is in it.
-        file: The file that it is, or None.
-        excuse: Why it is not checked, or None.
+        line: The line of its fence, or its first line if it is indented.
+        kind: The language after the fence; empty for an indented block.
+        text: Its content.
+        file: The file that it represents, or None.
+        excuse: The reason why it is not checked, or None.
     """
 
     line: int
@@ -51,14 +51,14 @@ class Block(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A link of a page, as it is written."""
+    """A link of a page, as written."""
 
     line: int
     target: str
 
 
 def pages() -> list[Path]:
-    """Give every page that somebody reads."""
+    """Return every page of the documentation."""
     return [*(ROOT / name for name in OTHERS), *sorted(DOCS.rglob("*.md"))]
 
 
@@ -68,7 +68,7 @@ def _tokens(page: Path) -> list[Token]:
 
 
 def blocks(page: Path) -> Iterator[Block]:
-    """Give the blocks of a page, in order."""
+    """Yield the code blocks of a page, in order."""
     notes: dict[str, str] = {}
     for token in _tokens(page):
         if token.type == "html_block":
@@ -84,7 +84,7 @@ def blocks(page: Path) -> Iterator[Block]:
 
 
 def links(page: Path) -> Iterator[Link]:
-    """Give the links of a page, those to images too."""
+    """Yield the links of a page, including links to images."""
     for token in _tokens(page):
         line = token.map[0] + 1 if token.map else 0
         for child in token.children or ():
@@ -94,7 +94,7 @@ def links(page: Path) -> Iterator[Link]:
 
 
 def code(page: Path) -> Iterator[tuple[int, str]]:
-    """Give what stands in backticks within the text, with its line."""
+    """Yield the inline code of a page, with its lines."""
     for token in _tokens(page):
         line = token.map[0] + 1 if token.map else 0
         for child in token.children or ():
@@ -104,7 +104,7 @@ def code(page: Path) -> Iterator[tuple[int, str]]:
 
 @functools.cache
 def anchors(page: Path) -> set[str]:
-    """Give the anchors of the headings, as the hosts of repositories make them, and so does the site."""
+    """Return the anchors of the headings, in the form that GitHub and the site generate."""
     found: set[str] = set()
     heading = False
     for token in _tokens(page):

@@ -1,4 +1,4 @@
-"""Queries whose results are computed by what is given with each key."""
+"""Queries whose results are computed by a function that is passed with each key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 class Cyclic(Generic[Result]):
-    """A query that may lead back to itself."""
+    """A query that can depend on itself."""
 
     def __init__(self, provisional: Result, limit: int = 40, cycles: CycleDetector | None = None) -> None:
         class Asked:
@@ -32,17 +32,17 @@ class Cyclic(Generic[Result]):
         self._asked = Asked()
 
     def get(self, key: object, find: Callable[[], Result]) -> Result:
-        """Give the result for a key, which `find` computes."""
+        """Return the result for a key, computed by `find`."""
         self._asked.finds[key] = find
         return cast("Result", self._asked.get(key))
 
     def is_active(self, key: object) -> bool:
-        """Tell whether a key is being computed."""
+        """Return whether a key is being computed."""
         return type(self._asked).get.table(self._asked).is_active(key)
 
 
 class Budgeted(Generic[Result]):
-    """A query that leads only so many steps deep."""
+    """A recursive query with a limited depth."""
 
     def __init__(self, budget: DepthBudget, beyond: Result, *, once: bool = False) -> None:
         class Asked:
@@ -51,12 +51,12 @@ class Budgeted(Generic[Result]):
                 self.finds: dict[object, Callable[[], Any]] = {}
 
             @recursive_query(beyond=beyond, once=once)
-            def get(self, key: object, depth: int) -> Any:  # it decides what is kept
+            def get(self, key: object, depth: int) -> Any:  # the depth decides which results are cached
                 return self.finds[key]()
 
         self._asked = Asked()
 
     def get(self, key: object, depth: int, find: Callable[[], Result]) -> Result:
-        """Give the result for a key at a depth, which `find` computes."""
+        """Return the result for a key at a depth, computed by `find`."""
         self._asked.finds[key] = find
         return cast("Result", self._asked.get(key, depth))

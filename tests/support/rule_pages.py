@@ -28,7 +28,7 @@ def code(loaded: LoadedRule) -> str:
 
 
 def example(loaded: LoadedRule, label: str) -> str:
-    """The indented block after `Bad:` or `Good:`."""
+    """Return the indented block after `Bad:` or `Good:`."""
     found = re.search(rf"^{label}:\n((?:    .*\n|\n)+)", f"{loaded.page}\n", re.MULTILINE)
     assert found, f"{loaded.rule.name} has no {label}: example"
     return textwrap.dedent(found[1]).strip("\n") + "\n"
@@ -41,6 +41,6 @@ def project(folder: Path, text: str, profile: str = "default") -> Path:
 
 
 def shown(loaded: LoadedRule, label: str, folder: Path) -> Path:
-    """Write an example as a project that reports it: in the strict profile, if no other reports the rule."""
+    """Write an example as a project, with the strict profile only if the rule requires it."""
     profile = "strict" if loaded.rule.default_from is None else "default"
     return project(folder, example(loaded, label), profile)

@@ -1,12 +1,12 @@
-"""What is exhaustive by nature, and the share of it that a daily run takes.
+"""Exhaustive tests, and the sample of them in a daily run.
 
-Some tests go through all schedules, all shapes of control flow or all cases once more in another way. A run
-takes a share of each of them, drawn by the commit that is checked out, so in time all of them are met;
-`--exhaustive` runs them whole.
+Some tests cover all interleavings, all shapes of control flow, or all cases in another way. A run takes a
+sample of each of them, with the current commit as the seed, so that all of them are covered over time;
+`--exhaustive` runs them completely.
 
-* `@pytest.mark.exhaustive(N)`: one of N of the items of a test is run, at least one where it has several.
-* `bound(daily, whole)` in a test: how many schedules, examples or programs it tries.
-* Hypothesis draws what it tries by the same seed.
+* `@pytest.mark.exhaustive(N)`: one of N items of a test is run, and at least one if the test has several.
+* `bound(daily, whole)` in a test: the number of interleavings, examples, or programs that it tries.
+* Hypothesis uses the same seed.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from support import ROOT
 Value = TypeVar("Value")
 
 SEED: Final = "FSRACE_TEST_SEED"
-"""The variable that has another seed than the commit, for drawing again what failed elsewhere."""
+"""The variable that replaces the commit as the seed, to reproduce a sample that failed elsewhere."""
 
 
 class _State:
-    """What this process runs, and what it has left out."""
+    """The sample of this process, and the number of tests that it leaves out."""
 
     exhaustive = False
     seed = ""
@@ -39,14 +39,14 @@ class _State:
 
 
 def bound(daily: Value, whole: Value) -> Value:
-    """Choose how far an exhaustive search goes.
+    """Return the limit of an exhaustive search.
 
     Args:
         daily: The limit in a daily run.
         whole: The limit with `--exhaustive`.
 
     Returns:
-        The one that holds in this run.
+        The limit for this run.
     """
     if _State.exhaustive:
         return whole
@@ -66,7 +66,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Take the options, before Hypothesis takes its own, and before the tests are imported."""
+    """Read the options before Hypothesis reads its own, and before the tests are imported."""
     if config.pluginmanager.hasplugin("xdist") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Collected())
     _State.exhaustive = config.option.exhaustive
@@ -81,7 +81,7 @@ def _seed(config: pytest.Config) -> str:
 
 
 def _commit() -> str:
-    """Give what is checked out, or a fixed text where that is not known: in an archive of the sources."""
+    """Return the current commit, or a fixed text in an archive of the sources."""
     command = ["git", "rev-parse", "--short=12", "HEAD"]
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -91,7 +91,7 @@ def _commit() -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is not in the share of this run; what is named with `::` is run."""
+    """Deselect the items that are not in the sample of this run; tests named with `::` are run."""
     if _State.exhaustive or any("::" in name for name in config.args):
         return
     groups: dict[str, list[pytest.Item]] = defaultdict(list)
@@ -105,13 +105,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _share(item: pytest.Item) -> int:
-    """Give of how many such items one is run; 0 where all are."""
+    """Return the number of items of which one is run, or 0 if all are run."""
     marker = item.get_closest_marker("exhaustive")
     return 0 if marker is None else int(marker.args[0])
 
 
 def _left(marked: list[pytest.Item], group: list[pytest.Item]) -> list[pytest.Item]:
-    """Give those of the marked items of a test that are not run."""
+    """Return the marked items of a test that are not run."""
     shuffled = sorted(marked, key=lambda item: drawn(item.nodeid))
     number = len(marked) / _share(marked[0]) + drawn(marked[0].nodeid.partition("[")[0])
     return shuffled[max(int(number), 1 < len(marked) == len(group)) :]
@@ -121,38 +121,38 @@ def drawn(name: str) -> float:
     """Draw a number for a name.
 
     Args:
-        name: What is in the share of a run if its number is small enough.
+        name: A name that is in the sample of a run if its number is small enough.
 
     Returns:
-        A number from 0 to 1: the same in all processes of a run, another one for another seed.
+        A number from 0 to 1, which is the same in all processes of a run and depends on the seed.
     """
     digest = hashlib.blake2b(f"{_State.seed} {name}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") / 2**64
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Send what was left out to the process that prints the summary."""
+    """Send the numbers of omitted tests to the process that prints the summary."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left_out"] = [_State.tests, _State.groups, sorted(_State.searches)]
 
 
 class Collected:
-    """Hears from the processes of pytest-xdist."""
+    """Collects results from the processes of pytest-xdist."""
 
     def pytest_configure_node(self, node: Any) -> None:
-        """Give all of them one seed."""
+        """Pass the same seed to all processes."""
         node.workerinput["fsrace_seed"] = _State.seed
 
     def pytest_testnodedown(self, node: Any) -> None:
-        """Take what one of them has left out; all have collected the same."""
-        told = getattr(node, "workeroutput", {}).get("left_out")
-        if told is not None:
-            _State.tests, _State.groups = told[:2]
-            _State.searches |= set(told[2])
+        """Read the numbers of one process, because all processes collect the same tests."""
+        left_out = getattr(node, "workeroutput", {}).get("left_out")
+        if left_out is not None:
+            _State.tests, _State.groups = left_out[:2]
+            _State.searches |= set(left_out[2])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what was left out, and how to run it."""
+    """Print how many tests were left out, and how to run them."""
     tests, groups, searches = _State.tests, _State.groups, len(_State.searches)
     if tests or searches:
         terminalreporter.write_line(

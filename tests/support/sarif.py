@@ -1,4 +1,4 @@
-"""Reads a report in SARIF."""
+"""A parser for SARIF reports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VALIDATOR: Final = jsonschema.Draft4Validator(SCHEMA)
 
 
 def sarif(text: str) -> Any:
-    """Give the one run of a log that the schema accepts."""
+    """Return the only run of a valid log."""
     assert text.isascii()
     assert text.endswith("}\n")
     log = json.loads(text)

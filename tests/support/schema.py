@@ -1,4 +1,4 @@
-"""Made-up settings, and what reading them says."""
+"""Artificial settings, and the errors of loading them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMES = rules.names()
 
 
 def toml(value: Any) -> str:
-    """A value as TOML spells it in one line."""
+    """Return a value as TOML on one line."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{toml(key)} = {toml(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
@@ -36,7 +36,7 @@ def toml(value: Any) -> str:
 
 
 def refusal(folder: Path, table: dict[str, Any]) -> str:
-    """What reading the settings says against a table; nothing where it takes it."""
+    """Return the error of loading a settings table, or an empty string if the table is valid."""
     folder.mkdir(exist_ok=True)
     (folder / "pyproject.toml").write_text(f"tool = {{fsrace-lint = {toml(table)}}}\n", "utf-8")
     try:
@@ -78,7 +78,7 @@ ARGUMENTS = st.lists(
 
 
 def values_of(schema: dict[str, Any], key: str) -> st.SearchStrategy[Any]:
-    """Values for a key of a catalog entry; many are valid."""
+    """Return a strategy for the values of a key of a model, many of which are valid."""
     if "enum" in schema:
         return st.sampled_from([*schema["enum"], "gobal"])
     if key == "names":
@@ -93,7 +93,7 @@ def values_of(schema: dict[str, Any], key: str) -> st.SearchStrategy[Any]:
 
 @st.composite
 def entries(draw: st.DrawFn) -> dict[str, Any]:
-    """One entry of one kind, with its required keys and a few others."""
+    """Draw one model of one kind, with its required keys and a few others."""
     kind = draw(st.sampled_from([*catalog.KINDS]))
     schema = SCHEMA["definitions"][kind]
     required = schema["required"]
@@ -135,6 +135,6 @@ def tables(draw: st.DrawFn) -> dict[str, Any]:
         case 0:
             table[draw(st.sampled_from(["profil", "extend_select", "Select", ""]))] = draw(ODD)
         case 1:
-            # texts are left out: a folder of that name need not exist
+            # strings are left out, because a directory of that name may not exist
             table[draw(st.sampled_from(sorted(KEYS)))] = draw(ODD.filter(lambda odd: odd != "text"))
     return table

@@ -1,4 +1,4 @@
-"""Files that count as unchanged at once: they were last changed long ago, as far as that is looked at."""
+"""Files that count as unchanged immediately, because they were last modified long ago."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ LONG_AGO: Final = 1_600_000_000
 
 
 def settle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the times of changes out of what is known of files, which no test can set."""
+    """Ignore the change time (ctime) of files, which tests cannot set."""
     monkeypatch.setattr(Status, "settled", lambda self, since: self.modified < since - 2_000_000_000)
 
 
 def write(files: dict[str, str]) -> None:
-    """Write files that were last changed long ago."""
+    """Write files with an old modification time."""
     for name, text in files.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text, encoding="utf-8")

@@ -1,6 +1,6 @@
-"""Checks of the blocks that pages show: each kind is read by whatever reads such a thing.
+"""Checks of the code blocks in pages: the program that normally reads a kind of block reads it here.
 
-Every kind has its check in `CHECKS`; it raises an `AssertionError` where the page is wrong.
+`CHECKS` has a check for every kind, which raises an `AssertionError` if the page is wrong.
 """
 
 from __future__ import annotations
@@ -48,23 +48,23 @@ if TYPE_CHECKING:
 
 
 class OutdatedError(AssertionError):
-    """A command prints something else than the page shows.
+    """The output of a command differs from the page.
 
     Attributes:
-        text: What the block should be.
+        text: The correct text of the block.
     """
 
     def __init__(self, old: str, text: str) -> None:
-        """Take what the page shows and what is printed."""
+        """Compare the text of the page with the output."""
         lines = difflib.unified_diff(old.splitlines(), text.splitlines(), "the page", "printed", lineterm="")
         super().__init__("\n".join(lines))
         self.text = text
 
 
 def check_console(block: Block, folder: Path) -> None:
-    """Run the commands behind `$`, and compare what they print; `...` on a line stands for any lines.
+    """Run the commands after `$`, and compare their output; a line `...` matches any lines.
 
-    That is the standard output, or the other where there is none.
+    The output is standard output, or standard error if standard output is empty.
     """
     shown: list[tuple[str, list[str]]] = []
     for line in block.text.splitlines():
@@ -90,7 +90,7 @@ def check_console(block: Block, folder: Path) -> None:
 
 
 def check_python(block: Block, folder: Path) -> None:
-    """Compile it; a file that tests is tested, and what is no file is run."""
+    """Compile the code; run it with pytest if it is a test file, and with Python if it is not a file."""
     compile(block.text, block.file or "<block>", "exec")
     if block.file is None:
         command = [sys.executable, "-W", "error", "-c", block.text]
@@ -105,7 +105,7 @@ def check_python(block: Block, folder: Path) -> None:
 
 
 def check_toml(block: Block, folder: Path) -> None:
-    """Load settings as settings, and a part of the catalog as such."""
+    """Load settings or library models."""
     document = tomllib.loads(block.text)
     if not (document.keys() - catalog.KINDS.keys()):
         assert list(catalog.parse(block.text, "the page"))
@@ -126,12 +126,12 @@ def check_toml(block: Block, folder: Path) -> None:
 
 
 def check_yaml(block: Block, folder: Path) -> None:
-    """Validate a configuration as what it is, and check the commands in it."""
+    """Validate a configuration with the schema of its kind, and check its commands."""
     document = yaml.safe_load(block.text)
     if isinstance(document, list) or "repos" in document:
         _check_hooks(document, folder)
         return
-    # to YAML, the key `on` of a workflow is a boolean
+    # YAML reads the key `on` of a workflow as a boolean
     kind = "github-workflows" if "jobs" in document else "gitlab-ci"
     file = folder / f"{kind}.yml"
     file.write_text(block.text, "utf-8")
@@ -147,7 +147,7 @@ def check_yaml(block: Block, folder: Path) -> None:
 
 
 def _check_hooks(document: Any, folder: Path) -> None:
-    """Have pre-commit read a configuration, or the part of one."""
+    """Load a pre-commit configuration, or a part of one, with pre-commit."""
     if isinstance(document, list) and "repo" not in document[0]:
         document = [{"repo": "https://example.com/hooks", "rev": "v1", "hooks": document}]
     if isinstance(document, list):
@@ -167,7 +167,7 @@ def _check_hooks(document: Any, folder: Path) -> None:
 
 
 def _values(document: Any, keys: tuple[str, ...]) -> Iterator[str]:
-    """Give the texts below these keys, wherever they stand; a list of texts is given one by one."""
+    """Yield the strings under these keys at any depth, including the items of lists."""
     if isinstance(document, dict):
         for key, value in document.items():
             if key in keys and not isinstance(value, dict):
@@ -180,7 +180,7 @@ def _values(document: Any, keys: tuple[str, ...]) -> Iterator[str]:
 
 
 def check_groovy(block: Block, folder: Path) -> None:
-    """Check the commands of a Jenkinsfile, and that they write what its steps read."""
+    """Check the commands of a Jenkinsfile, and that they write the files that its steps read."""
     steps = re.findall(r"\bsh '([^']+)'", block.text)
     assert steps
     for step in steps:
@@ -190,14 +190,14 @@ def check_groovy(block: Block, folder: Path) -> None:
 
 
 def check_json(block: Block, folder: Path) -> None:
-    """Read it, and hold findings against their schema."""
+    """Parse the JSON, and validate findings with their schema."""
     document = json.loads(block.text)
     if "findings" in document:
         jsonschema.validate(document, SCHEMAS["json"])
 
 
 def check_ini(block: Block, folder: Path) -> None:
-    """Have flake8 run with it; it skips options that it does not know, so they are looked up."""
+    """Run flake8 with the configuration; look up its options, because flake8 ignores unknown options."""
     parser = configparser.ConfigParser()
     parser.read_string(block.text)
     assert parser.sections() == ["flake8"]
@@ -209,12 +209,12 @@ def check_ini(block: Block, folder: Path) -> None:
 
 
 def check_text(block: Block, folder: Path) -> None:
-    """What is printed belongs into a `console` block, below its command."""
+    """Reject output, which belongs in a `console` block after its command."""
     assert not OURS.search(block.text), "this is our output: show the command too, in a `console` block"
 
 
 def check_indented(block: Block, folder: Path) -> None:
-    """Check commands as commands, and anything else as text."""
+    """Check commands as commands, and other blocks as text."""
     first = block.text.split(maxsplit=1)[0]
     if first in (*RUN, *FOREIGN, "python", "torchrun"):
         check_commands(block.text, folder)
@@ -237,11 +237,11 @@ CHECKS: Final[dict[str, Callable[[Block, Path], None]]] = {
 
 
 def check(block: Block, folder: Path) -> None:
-    """Check a block of a page in the page's scratch folder, after those above it.
+    """Check a block of a page in the scratch directory of the page, after the previous blocks.
 
     Args:
         block: The block.
-        folder: A small project, to which named blocks are added.
+        folder: A small project; named blocks are added to it as files.
 
     Raises:
         AssertionError: The page is wrong, or the kind of block is unknown.

@@ -1,4 +1,4 @@
-"""Stand-ins for the libraries of the examples: only what they do to files, and who waits for whom, counts."""
+"""Stand-ins for the libraries of the examples, with only their file operations and synchronization."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 LIBRARIES: Final = ("accelerate", "numpy", "speechbrain", "torch")
 
 
-class Torn(Exception):  # noqa: N818  # what became of a file
-    """A file holds less than one process has written, or more than that."""
+class Torn(Exception):  # noqa: N818  # the state of a file
+    """A file contains less or more than one process wrote."""
 
 
-class Overlap(Exception):  # noqa: N818  # what two processes do
-    """Two processes are at once where one alone should be."""
+class Overlap(Exception):  # noqa: N818  # the relation of two processes
+    """Two processes run a block at the same time that only one may run."""
 
 
 def write(path: Where, value: object) -> None:
-    """Write a file in two parts, as all large ones are written; both say the same."""
+    """Write a file in two identical parts, as large files are written in parts."""
     with Path(path).open("w") as stream:
         stream.write(f"{value}\n")
         stream.flush()
@@ -35,10 +35,10 @@ def write(path: Where, value: object) -> None:
 
 
 def read(path: Where) -> str:
-    """Read what `write` has written.
+    """Read a file that `write` wrote.
 
     Raises:
-        Torn: It is not all there, or of two writers.
+        Torn: The file is incomplete or mixes two writes.
     """
     parts = Path(path).read_text().split("\n")
     if len(parts) != 3 or parts[0] != parts[1]:
@@ -48,10 +48,10 @@ def read(path: Where) -> str:
 
 @contextlib.contextmanager
 def alone(root: Path) -> Iterator[None]:
-    """Do something that two processes must not do at once.
+    """Run a block that two processes must not run at the same time.
 
     Raises:
-        Overlap: Another process is in here.
+        Overlap: Another process is in the block.
     """
     mark = root / "alone"
     try:
@@ -76,7 +76,7 @@ class Model:
 
 
 def install() -> None:
-    """Put the stand-ins where `import` finds them; only a process of an exploration may do this."""
+    """Install the stand-ins in `sys.modules`; only a process of an exploration may do this."""
     if "torch.distributed" not in sys.modules:
         _put("torch.distributed")
     dist = sys.modules["torch.distributed"]
@@ -123,7 +123,7 @@ def _run_on_main(dist: Any) -> Callable[..., None]:
 
 
 class _Answer(contextlib.AbstractContextManager["_Answer"]):
-    """What a server sends: the address, twice, in two parts."""
+    """The response of a server: its URL twice, in two parts."""
 
     def __init__(self, url: str, timeout: float) -> None:
         self.headers: dict[str, str] = {}

@@ -1,8 +1,9 @@
-"""A process that has loaded our programs and forks for each run of one, so that none loads them again.
+"""A template process that imports the programs once and forks for each run of a program.
 
-`command("flake8")` starts what `python -m flake8` does: a process of its own, with the streams, folder and
-environment of the caller. What Python reads when it starts (`PYTHONHASHSEED`, `-W`, sitecustomize) is that of
-the template, and a signal reaches the caller's process alone; tests of such things start Python themselves.
+`command("flake8")` does the same as `python -m flake8`: it runs in a separate process, with the streams,
+directory, and environment of the caller. Settings that Python reads at startup (`PYTHONHASHSEED`, `-W`,
+sitecustomize) are those of the template, and a signal reaches only the process of the caller; tests that need
+either start Python themselves.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ STREAMS = (0, 1, 2)
 
 
 def command(module: str) -> list[str]:
-    """Give the command that runs a module as a program, but for its arguments."""
+    """Return the command that runs a module as a program, without its arguments."""
     if sys.platform == "win32":
         return [sys.executable, "-m", module]
     return [sys.executable, "-I", "-S", __file__, _started(), module]
@@ -31,7 +32,7 @@ def command(module: str) -> list[str]:
 
 @functools.cache
 def _started() -> str:
-    """Start the template of this process, and give its socket."""
+    """Start the template of this process, and return its socket."""
     import subprocess
     import tempfile
 
@@ -52,7 +53,7 @@ _ends: list[Callable[[], object]] = []
 
 
 def end() -> None:
-    """End the template, if it was started."""
+    """Stop the template, if it was started."""
     while _ends:
         _ends.pop()()
         os.remove(_started())
@@ -61,26 +62,26 @@ def end() -> None:
 
 
 def ask(path: str, arguments: list[str]) -> int:
-    """Have a program run with the streams of this process, and give its exit code."""
+    """Run a program with the streams of this process, and return its exit code."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
-        told = json.dumps({"arguments": arguments, "folder": os.getcwd(), "environment": dict(os.environ)})
+        request = json.dumps({"arguments": arguments, "folder": os.getcwd(), "environment": dict(os.environ)})
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", STREAMS))]
-        connection.sendmsg([len(told).to_bytes(8, "big")], rights)
-        connection.sendall(told.encode("ascii"))
+        connection.sendmsg([len(request).to_bytes(8, "big")], rights)
+        connection.sendall(request.encode("ascii"))
         code = connection.recv(1)
     return code[0] if code else 255
 
 
 def serve(path: str) -> NoReturn:
-    """Load the programs, say so, and fork for each that is asked for, until the standard input ends."""
+    """Load the programs, print `ready`, and fork for each request until standard input is closed."""
     import gc
     import importlib
     import pkgutil
     import select
     import signal
 
-    del sys.path[0]  # the folder of this file, whose modules have names of others
+    del sys.path[0]  # the directory of this file, whose modules would shadow others
 
     import fsrace_lint
     from fsrace_lint import catalog, rules
@@ -91,7 +92,7 @@ def serve(path: str) -> NoReturn:
             importlib.import_module(module.name)
     rules.load()
     catalog.load()
-    vars(sys.modules["fsrace_lint.integrations.server.sessions"])["DEBOUNCE"] = 0.02  # no one is typing
+    vars(sys.modules["fsrace_lint.integrations.server.sessions"])["DEBOUNCE"] = 0.02  # tests do not type
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # reap the supervisors
@@ -127,7 +128,7 @@ def _supervise(connection: socket.socket) -> NoReturn:
     os._exit(0)
 
 
-def _run(told: dict[str, Any], streams: list[int]) -> NoReturn:
+def _run(request: dict[str, Any], streams: list[int]) -> NoReturn:
     import runpy
 
     for given, stream in zip(streams, STREAMS, strict=True):
@@ -135,11 +136,11 @@ def _run(told: dict[str, Any], streams: list[int]) -> NoReturn:
         os.close(given)
     assert isinstance(sys.stdout, io.TextIOWrapper)
     sys.stdout.reconfigure(line_buffering=os.isatty(1))
-    os.chdir(told["folder"])
+    os.chdir(request["folder"])
     os.environ.clear()
-    os.environ.update(told["environment"])
-    module, *sys.argv[1:] = told["arguments"]
-    sys.path.insert(0, told["folder"])
+    os.environ.update(request["environment"])
+    module, *sys.argv[1:] = request["arguments"]
+    sys.path.insert(0, request["folder"])
     code = 0
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
@@ -147,7 +148,7 @@ def _run(told: dict[str, Any], streams: list[int]) -> NoReturn:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
         if isinstance(ended.code, str):
             print(ended.code, file=sys.stderr)
-    except BaseException:  # noqa: BLE001  # whatever it is, it ends this program as Python would
+    except BaseException:  # noqa: BLE001  # any exception ends this program as Python would
         import traceback
 
         traceback.print_exc()

@@ -1,4 +1,4 @@
-"""Files and trees that helpers write, and what is left of them."""
+"""Files and trees that the helpers write, and functions to inspect them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def prepare(folder: Path, act: Any) -> None:
 
 
 def make_tree(root: Path, *names: str) -> Path:
-    """Make empty files, and folders, whose names end with a slash."""
+    """Create empty files, and a directory for each name that ends with a slash."""
     for name in names:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Checks that a process keeps a project for."""
+"""Checks with projects that stay loaded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check(*paths: str, warm: WarmProjects | None = None) -> tuple[Run, Checked]:
 
 
 def keeping(path: str) -> WarmProjects:
-    """Read the project that a file belongs to, and read no other one any more."""
+    """Load the project of a file, and do not load any other project afterward."""
     warm = WarmProjects()
     warm.loads = True
     check(path, warm=warm)

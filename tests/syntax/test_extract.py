@@ -1,4 +1,4 @@
-"""Facts: what is kept of each piece of syntax, where it stands, and what happens to code that is odd."""
+"""Fact extraction: what is kept of each kind of syntax, its position, and unusual code."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def problem(text: str) -> SyntaxProblem:
 
 
 def nodes(value: Any) -> Iterator[Any]:
-    """Give everything in a piece of facts, the piece itself first."""
+    """All nodes of a fact, starting with the fact itself."""
     if isinstance(value, tuple):
         for item in value:
             yield from nodes(item)
@@ -51,19 +51,19 @@ def nodes(value: Any) -> Iterator[Any]:
             yield from nodes(getattr(value, name))
 
 
-def placeless(value: Any) -> Any:
-    """The same facts without places."""
+def without_positions(value: Any) -> Any:
+    """The same facts without positions."""
     if isinstance(value, tuple):
-        return tuple(placeless(item) for item in value)
+        return tuple(without_positions(item) for item in value)
     if isinstance(value, Span):
         return NOWHERE
     if isinstance(value, msgspec.Struct):
-        return type(value)(*(placeless(getattr(value, name)) for name in value.__struct_fields__))
+        return type(value)(*(without_positions(getattr(value, name)) for name in value.__struct_fields__))
     return value
 
 
 def body(text: str) -> tuple[m.Statement, ...]:
-    found: tuple[m.Statement, ...] = placeless(facts(dedent(text)).functions[0].body)
+    found: tuple[m.Statement, ...] = without_positions(facts(dedent(text)).functions[0].body)
     return found
 
 
@@ -156,7 +156,7 @@ def test_expressions(text: str, expected: m.Expr) -> None:
     ],
 )
 def test_expressions_of_functions(text: str, expected: m.Expr) -> None:
-    function = placeless(facts(text).functions[1])
+    function = without_positions(facts(text).functions[1])
     assert function.body == (m.Evaluate(expected),)
     assert function.is_generator == ("yield" in text)
 
@@ -241,7 +241,7 @@ def test_statements(text: str, expected: tuple[m.Statement, ...]) -> None:
 
 def test_statements_of_asynchronous_functions() -> None:
     text = "async def f():\n async with x as y: y()\n async for x in y: z()\n return x\n"
-    assert placeless(facts(text).functions[1].body) == (
+    assert without_positions(facts(text).functions[1].body) == (
         m.With((m.WithItem(X, Y),), (do("y"),), S, ("y",)),
         m.For(X, Y, (do("z"),), (), S, ("x",)),
         m.Return(X, S),
@@ -255,15 +255,15 @@ def test_try_star() -> None:
     )
 
 
-def test_every_kind_of_statement_is_read() -> None:
-    """A kind that Python adds must be thought about: left out, its calls are lost."""
+def test_every_statement_type_is_handled() -> None:
+    """A new statement type in Python must be added here, or its calls are lost."""
     from fsrace_lint.syntax.extract import STATEMENTS
 
     known = {kind.__name__ for kind in STATEMENTS}
     assert {kind.__name__ for kind in ast.stmt.__subclasses__()} - known <= {"Pass", "TypeAlias"}
 
 
-def test_the_calls_of_every_kind_of_expression_are_kept() -> None:
+def test_calls_in_every_expression_type_are_kept() -> None:
     kinds = {
         "Await": "await x()",
         "Yield": "(yield x())",
@@ -313,35 +313,35 @@ def test_the_calls_of_every_kind_of_expression_are_kept() -> None:
         ("\tx()", (2, 5)),
     ],
 )
-def test_places_count_characters(line: str, columns: tuple[int, int]) -> None:
+def test_columns_count_characters(line: str, columns: tuple[int, int]) -> None:
     text = f"if 1:\n\n{line}\n" if line.startswith("\t") else f"y\n\n{line}\n"
     (found,) = [node for node in nodes(facts(text).functions) if isinstance(node, m.Call)]
     assert found.span == Span(3, columns[0], 3, columns[1])
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_places_with_any_newline(newline: str) -> None:
+def test_positions_with_any_newline(newline: str) -> None:
     text = newline.join(["# é", "'''日", "本'''; x(", "    'ü',", ")", ""])
     (found,) = [node for node in nodes(facts(text).functions) if isinstance(node, m.Call)]
     assert found.span == Span(3, 7, 5, 2)
 
 
 @pytest.mark.parametrize("text", ["x = '\ud800'\n", "x = '\0'\n"])
-def test_text_that_another_tool_has_decoded_to_what_no_file_can_hold(text: str) -> None:
-    """Some encodings give half of a character; Python refuses that, and NUL, with one error or another."""
+def test_surrogates_and_null_bytes_are_syntax_problems(text: str) -> None:
+    """Another tool may decode a file to such text; Python rejects it with different exceptions."""
     found = extract(of_text(text, Path("/p/a.py"), Path("/p")))
     assert isinstance(found, SyntaxProblem)
     assert re.search("surrogates not allowed|null bytes", found.reason)
     assert (found.line, found.column) == (1, 1)
 
 
-def test_places_of_branches_are_those_of_their_tests() -> None:
+def test_branch_position_is_that_of_its_test() -> None:
     text = "if é(x): pass\nfor x in yy: pass\nwith zz as x, y: pass\nwhile  x: pass\n"
     spans = [node.span for node in facts(text).functions[0].body if not isinstance(node, m.Evaluate)]  # type: ignore[union-attr]  # all have one
     assert spans == [Span(1, 4, 1, 8), Span(2, 10, 2, 12), Span(3, 6, 3, 8), Span(4, 8, 4, 9)]
 
 
-def test_calls_in_f_strings_are_exact_from_python_3_12_on() -> None:
+def test_call_positions_in_f_strings_are_exact_since_python_3_12() -> None:
     text = "y(f'{x()} {a:{b()}}', f'a', x())\nx()\n"
     exact = {(node.function.id, node.span.column): node.exact for node in nodes(facts(text).functions[0].body)
              if isinstance(node, m.Call) and isinstance(node.function, m.Name)}  # fmt: skip
@@ -371,7 +371,7 @@ def test_functions() -> None:
     assert (module.name, module.qualname, module.parent, module.owner) == ("<module>", "<module>", -1, -1)
     assert (outer.name, outer.qualname, outer.parent, outer.owner) == ("f", "f", 0, -1)
     assert (inner.name, inner.qualname, inner.parent) == ("inner", "f.inner", 1)
-    assert placeless(outer.decorators) == (call(m.Name("deco"), X), m.Name("other"))
+    assert without_positions(outer.decorators) == (call(m.Name("deco"), X), m.Name("other"))
     assert [(p.name, p.kind, p.default, p.annotation) for p in outer.parameters] == [
         ("a", "positional", None, None),
         ("b", "positional", None, m.Name("int")),
@@ -383,20 +383,20 @@ def test_functions() -> None:
     ]
     assert outer.outer_names == ("h", "i")
     assert outer.span.line == 4
-    assert placeless(outer.body) == (m.DefineFunction(2), m.Return(m.Name("inner"), S))
+    assert without_positions(outer.body) == (m.DefineFunction(2), m.Return(m.Name("inner"), S))
     assert outer.referenced_names == ("inner",)
     assert inner.referenced_names == ("a",)
     assert set(module.referenced_names) >= {"deco", "other", "x"}
 
 
-def test_lambdas_are_functions_whose_mentions_count_outside_too() -> None:
+def test_lambda_names_also_count_for_the_enclosing_scope() -> None:
     module, found = facts("f = lambda a, b=x: y(a)").functions
     assert (found.name, [p.name for p in found.parameters]) == ("<lambda>", ["a", "b"])
-    assert placeless(found.body) == (m.Return(call(Y, m.Name("a")), S),)
+    assert without_positions(found.body) == (m.Return(call(Y, m.Name("a")), S),)
     assert set(module.referenced_names) >= {"f", "x", "y"}
 
 
-def test_how_names_are_used_is_told_apart() -> None:
+def test_kinds_of_name_use_are_distinguished() -> None:
     text = """
     class C(B):
         def m(self, x):
@@ -432,7 +432,7 @@ def test_how_names_are_used_is_told_apart() -> None:
     assert (static.use("other"), inner.use("inner"), module.called) == (m.OF_OWN, m.OF_OWN, ())
 
 
-def test_generators_are_told_apart() -> None:
+def test_generators_are_recognized() -> None:
     texts = ["yield", "x = yield", "await x", "return x", "def g(): yield", "lambda: (yield)", "[(yield)]"]
     flags = [
         facts(
@@ -529,7 +529,7 @@ def test_scripts(text: str, expected: bool) -> None:
         ("f(**x, *y)\n", 1, None),
     ],
 )
-def test_syntax_errors_are_answers(text: str, line: int, column: int | None) -> None:
+def test_syntax_error_is_returned(text: str, line: int, column: int | None) -> None:
     found = problem(text)
     assert found.line == line
     assert column in {None, found.column}
@@ -537,7 +537,7 @@ def test_syntax_errors_are_answers(text: str, line: int, column: int | None) -> 
     assert found.reason
 
 
-def test_all_names_of_a_pattern_are_known() -> None:
+def test_pattern_binds_all_its_names() -> None:
     (found,) = [node for node in nodes(facts("match x:\n case {'a': a, **b} | C(a, b=[*b]): pass").functions)
                 if isinstance(node, m.Case)]  # fmt: skip
     assert set(found.names) == {"a", "b"}
@@ -558,7 +558,7 @@ def test_all_names_of_a_pattern_are_known() -> None:
         pytest.param("x = " + "y[" * 3000 + "0" + "]" * 3000, id="subscripts"),
     ],
 )
-def test_deep_nesting_is_an_answer(text: str) -> None:
+def test_deep_nesting_is_a_syntax_problem(text: str) -> None:
     assert problem(text + "\n").reason
 
 
@@ -573,7 +573,7 @@ def test_deep_nesting_is_an_answer(text: str) -> None:
         pytest.param("".join(f"{'  ' * i}if x:\n" for i in range(60)) + "  " * 60 + "y()", id="indentation"),
     ],
 )
-def test_what_people_write_is_not_too_deep(text: str) -> None:
+def test_realistic_nesting_is_accepted(text: str) -> None:
     assert facts(text + "\n").functions[0].body
 
 
@@ -610,7 +610,7 @@ if __name__ == "__main__": main()
 """.replace(" if i async_for", "")
 
 
-def test_facts_survive_the_cache() -> None:
+def test_facts_round_trip_through_msgpack() -> None:
     found = facts(EVERYTHING)
     again = msgspec.msgpack.decode(msgspec.msgpack.encode(found), type=m.FileFacts)
     assert again == found
@@ -622,7 +622,7 @@ def test_facts_survive_the_cache() -> None:
     assert {kind.__name__ for kind in leaves - kinds} == set()
 
 
-def test_this_project_survives_the_cache() -> None:
+def test_facts_of_this_project_round_trip_through_msgpack() -> None:
     files = sorted(Path(extract.__code__.co_filename).parent.parent.rglob("*.py"))
     assert len(files) > 40
     for file in files:
@@ -631,7 +631,7 @@ def test_this_project_survives_the_cache() -> None:
 
 
 @given(st.text(alphabet="abf():=.,'\"{}[] \n\t#\\é\x0c日", max_size=40))
-def test_any_text_gives_an_answer(text: str) -> None:
+def test_any_text_yields_facts_or_a_problem(text: str) -> None:
     found = extract(source(text))
     if isinstance(found, SyntaxProblem):
         assert found.line >= 1
@@ -650,7 +650,7 @@ def test_any_text_gives_an_answer(text: str) -> None:
     ),
     max_leaves=12,
 ))  # fmt: skip
-def test_all_calls_are_found_where_they_are(text: str) -> None:
+def test_all_calls_are_found_at_their_positions(text: str) -> None:
     code = f"é = {text}\n".replace("1.", "x.").replace("'a'.", "x.")
     wanted = sorted(
         (node.lineno, len(code.encode()[: node.col_offset].decode()) + 1)
@@ -672,7 +672,7 @@ def test_all_calls_are_found_where_they_are(text: str) -> None:
         ("1", None, ""),
     ],
 )
-def test_names_of_expressions(text: str, name: str | None, last: str) -> None:
+def test_dotted_and_last_names(text: str, name: str | None, last: str) -> None:
     assert dotted(expr(text)) == name
     assert last_name(expr(text)) == last
 
@@ -703,7 +703,7 @@ def test_names_of_expressions(text: str, name: str | None, last: str) -> None:
         ("a[0].B | C", ["C"]),
     ],
 )
-def test_classes_of_annotations(text: str, names: list[str]) -> None:
+def test_class_names_in_annotations(text: str, names: list[str]) -> None:
     assert list(class_names(expr(text))) == names
 
 
@@ -726,7 +726,7 @@ def test_classes_of_annotations(text: str, names: list[str]) -> None:
         ("x" + ".y" * 100, None),
     ],
 )
-def test_spelling(text: str, spelled: str | None) -> None:
+def test_spell_expression(text: str, spelled: str | None) -> None:
     found = spell(expr(text))
     assert len(found) <= LONGEST
     assert spelled in {None, found}
@@ -743,37 +743,43 @@ NEWER = [
     ((3, 12), "type X = int", "invalid syntax", "the type statement"),
     ((3, 13), "def f[T = int](x): pass", "expected '('", "a default of a type parameter"),
     ((3, 14), "x = t'{a}'", "invalid syntax", "a template string"),
-    ((3, 14), "except A, B:", "multiple exception types", "several exceptions without parentheses"),
+    ((3, 14), "except A, B:", "multiple exception types", "multiple exceptions without parentheses"),
 ]
 
 
 class TestNewerSyntax:
-    @pytest.mark.parametrize(("since", "line", "said", "name"), NEWER)
-    def test_what_older_pythons_cannot_read(
-        self, since: tuple[int, int], line: str, said: str, name: str
+    @pytest.mark.parametrize(
+        ("since", "line", "message"), [row[:3] for row in NEWER], ids=[row[3] for row in NEWER]
+    )
+    def test_newer_syntax_names_the_required_python(
+        self, since: tuple[int, int], line: str, message: str
     ) -> None:
         before = (since[0], since[1] - 1)
         version = ".".join(map(str, since))
-        assert hint(said, line, before) == (
-            f"; this is Python {before[0]}.{before[1]}, and {name} can be read from Python {version} on"
+        assert hint(message, line, before) == (
+            f"syntax requires Python {version}; fsrace-lint is running on Python {before[0]}.{before[1]}"
+            " (file skipped)"
         )
-        assert hint(said, line, since) == ""
+        assert hint(message, line, since) == ""
 
     @pytest.mark.parametrize(
-        ("line", "said"),
+        ("line", "message", "is_certain"),
         [
-            ("""x = f"{a["b"]}\"""", "f-string: unmatched '['"),
-            ("""x = f"{"\\n".join(a)}\"""", "unexpected character after line continuation character"),
-            ('x = f"{', "unterminated string literal (detected at line 1)"),
+            ("""x = f"{a["b"]}\"""", "f-string: unmatched '['", True),
+            ("""x = f"{"\\n".join(a)}\"""", "unexpected character after line continuation character", False),
+            ('x = f"{', "unterminated string literal (detected at line 1)", False),
         ],
     )
-    def test_an_f_string(self, line: str, said: str) -> None:
-        expected = "; this is Python 3.11, and an f-string may hold more from Python 3.12 on"
-        assert hint(said, line, (3, 11)) == expected
-        assert hint(said, line, (3, 12)) == ""
+    def test_newer_f_string_syntax(self, line: str, message: str, is_certain: bool) -> None:
+        assert hint(message, line, (3, 11)) == (
+            "syntax requires Python 3.12; fsrace-lint is running on Python 3.11 (file skipped)"
+            if is_certain
+            else f"{message}; this may require Python 3.12 (fsrace-lint is running on Python 3.11)"
+        )
+        assert hint(message, line, (3, 12)) == ""
 
     @pytest.mark.parametrize(
-        ("line", "said"),
+        ("line", "message"),
         [
             ('print "a"', "Missing parentheses in call to 'print'. Did you mean print(...)?"),
             ("x = (1", "'(' was never closed"),
@@ -784,19 +790,19 @@ class TestNewerSyntax:
             ('x = "abc', "unterminated string literal (detected at line 1)"),
         ],
     )
-    def test_no_python_reads_it(self, line: str, said: str) -> None:
-        assert hint(said, line, (3, 10)) == ""
+    def test_syntax_invalid_in_every_python_has_no_hint(self, line: str, message: str) -> None:
+        assert hint(message, line, (3, 10)) == ""
 
     @pytest.mark.skipif(sys.version_info >= (3, 14), reason="this Python reads it")
-    def test_it_is_said_of_a_file(self) -> None:
+    def test_file_with_newer_syntax_has_the_hint(self) -> None:
         found = problem("x = 1\ny = t'{x}'\n")
         running = ".".join(map(str, sys.version_info[:2]))
         assert (found.line, found.column) == (2, 6)
         assert found.reason == (
-            f"invalid syntax; this is Python {running}, and a template string can be read from Python 3.14 on"
+            f"syntax requires Python 3.14; fsrace-lint is running on Python {running} (file skipped)"
         )
 
-    def test_a_place_past_the_text_is_its_end(self) -> None:
+    def test_error_position_past_the_text_is_clamped(self) -> None:
         error = SyntaxError("broken", ("a.py", 7, 40, ""))
         assert located(error, "x = 1\ny = (\n") == ("broken", 3, 1)
         error = SyntaxError("broken", ("a.py", 2, 40, ""))
@@ -804,69 +810,67 @@ class TestNewerSyntax:
 
 
 class TestBounds:
-    """What would take for ever, or more frames than Python has, is said of the file and not tried."""
+    """Code that would take too long or too many stack frames is reported and not analyzed."""
 
-    def test_a_long_function(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_too_many_statements_in_a_function(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(limits, "MOST_STATEMENTS", 5)
         facts("def f():\n" + "    x()\n" * 5)
         found = problem("a = 1\nclass C:\n    def f(self):\n" + "        x()\n" * 6)
         assert (found.line, found.column) == (3, 1)
-        assert found.reason == (
-            "is not analyzed: the function C.f has 6 statements and 0 tests, "
-            "more than the 5 and 1000 that can be followed"
-        )
+        assert found.reason == "function `C.f` has 6 statements and 0 tests; the limits are 5 and 1000"
 
-    def test_statements_in_suites_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_nested_statements_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(limits, "MOST_STATEMENTS", 3)
         facts("if a:\n    x()\n    y()\n")
-        assert "the code of the file has 4 statements" in problem("if a:\n    x()\n    y()\n    z()\n").reason
+        reason = problem("if a:\n    x()\n    y()\n    z()\n").reason
+        assert reason == "module-level code has 4 statements and 1 test; the limits are 3 and 1000"
 
-    def test_many_tests(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_too_many_tests_in_a_function(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(limits, "MOST_TESTS", 3)
         text = "if a:\n    x()\nassert b\ntry:\n    y()\nfinally:\n    z()\n"
         facts(text)
         assert "has 7 statements and 4 tests" in problem(f"{text}assert c\n").reason
 
-    def test_a_function_in_a_function_counts_for_itself(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_nested_function_counts_separately(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(limits, "MOST_STATEMENTS", 3)
         facts("def f():\n    def g():\n        a()\n        b()\n    c()\n    d()\n")
 
-    @pytest.mark.parametrize(("before", "behind"), [("", ".a"), ("not ", ""), ("b if c else ", "")])
-    def test_deep_expressions(self, before: str, behind: str) -> None:
-        facts(f"f({before * 200}x{behind * 200})")
-        found = problem(f"f({before * 1200}x{behind * 1200})")
-        assert found.reason == "the code is nested too deeply to be analyzed"
+    @pytest.mark.parametrize(("before", "after"), [("", ".a"), ("not ", ""), ("b if c else ", "")])
+    def test_too_deep_expression(self, before: str, after: str) -> None:
+        facts(f"f({before * 200}x{after * 200})")
+        found = problem(f"f({before * 1200}x{after * 1200})")
+        assert found.reason == "code is nested too deeply to analyze"
 
-    def test_a_long_row_of_branches(self) -> None:
+    def test_too_many_elif_branches(self) -> None:
         def text(count: int) -> str:
             return "if a:\n    x()\n" + "".join(f"elif a == {n}:\n    x()\n" for n in range(count))
 
         facts(text(300))
-        assert problem(text(1200)).reason == "the code is nested too deeply to be analyzed"
+        assert problem(text(1200)).reason == "code is nested too deeply to analyze"
 
-    def test_a_long_sum_is_flat(self) -> None:
-        """Generated polynomials have thousands of terms; the calls in them still count."""
+    def test_long_sum_is_flattened(self) -> None:
+        """Generated polynomials have thousands of terms; calls in them are still found."""
         [statement] = facts("x = " + "a + " * 2000 + "f(b)\n").functions[0].body
         assert isinstance(statement, m.Assign)
         assert isinstance(statement.value, m.Opaque)
         assert len(statement.value.parts) == 2001
         assert isinstance(statement.value.parts[-1], m.Call)
 
-    def test_a_short_sum_is_held_as_it_is(self) -> None:
+    def test_short_sum_is_kept_as_is(self) -> None:
         [statement] = facts("x = " + "a + " * 99 + "b\n").functions[0].body
         assert isinstance(statement, m.Assign)
         assert isinstance(statement.value, m.Binary)
 
 
-def test_a_with_of_many_items_is_as_deep() -> None:
+def test_with_statement_depth_counts_its_items() -> None:
     facts(f"with {', '.join('a' * 50)}:\n    x()\n")
     found = problem(f"with {', '.join('a' * 5000)}:\n    x()\n")
-    assert found.reason == "the code is nested too deeply to be analyzed"
+    assert found.reason == "code is nested too deeply to analyze"
 
 
 @pytest.mark.parametrize("text", ["f = lambda x: x\nclass C:\n    def m(self): pass\n", "if x: y()\n" * 1001])
-def test_nothing_is_left_of_the_work(text: str) -> None:
-    """During a run nothing looks for what holds itself."""
+def test_extraction_leaves_no_reference_cycles(text: str) -> None:
+    """The garbage collector is disabled during a run, so cycles would leak."""
     gc.collect()
     gc.disable()
     try:

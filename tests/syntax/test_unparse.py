@@ -1,4 +1,4 @@
-"""How expressions are written in messages: a reader must take them for what they are."""
+"""How expressions are spelled in messages: a reader must not misread them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read(text: str) -> m.Expr:
 
 
 @pytest.mark.parametrize("text", SAME)
-def test_what_is_written_is_what_was_read(text: str) -> None:
+def test_spelling_equals_the_source(text: str) -> None:
     assert spell(read(text)) == text
 
 
@@ -48,16 +48,16 @@ def test_what_is_written_is_what_was_read(text: str) -> None:
         ("-a", "…"),
     ],
 )
-def test_what_is_not_kept_is_left_out(text: str, expected: str) -> None:
+def test_details_missing_from_facts_are_elided(text: str, expected: str) -> None:
     assert spell(read(text)) == expected
 
 
-def test_a_text_is_whole_as_long_as_it_fits() -> None:
+def test_text_of_the_maximum_length_is_complete() -> None:
     longest = " + ".join(f"name_{number}" for number in range(7))
     assert len(longest) == LONGEST
     assert spell(read(longest)) == longest
 
 
-def test_a_long_text_ends_early() -> None:
+def test_long_text_is_truncated() -> None:
     found = spell(read(" + ".join(f"name_{number}" for number in range(8))))
     assert (len(found), found[-1]) == (LONGEST, "…")

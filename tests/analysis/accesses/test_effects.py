@@ -1,4 +1,4 @@
-"""Calls as acts on the filesystem: every entry of the catalog, and what decides about a call."""
+"""Filesystem effects of calls: every catalog entry, and the arguments that decide."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Mine:
 """
 
 
-def act(call: str, code: str = "", head: str = HEAD) -> Operation | None:
-    """Tell what the last call of a function does."""
+def effect_of_call(call: str, code: str = "", head: str = HEAD) -> Operation | None:
+    """The effect of the last call in a function."""
     body = indent(f"{code}\n{call}\n", "    ")
     linked = project({"main.py": f"{head}\ndef main(p, q, thing, mode, flag, args):\n{body}"})
     flow = linked.flows.flow(linked.targets[0].top_functions["main"])
@@ -56,13 +56,13 @@ def act(call: str, code: str = "", head: str = HEAD) -> Operation | None:
     return effects.operation(event.call, event.state.scope)
 
 
-def done(call: str, code: str = "") -> tuple[str, str] | None:
-    """Spell what a call does, and to which path."""
-    found = act(call, code)
+def operation_and_path(call: str, code: str = "") -> tuple[str, str] | None:
+    """The operation of a call, and its path."""
+    found = effect_of_call(call, code)
     return None if found is None else (found.op, spell(found.path))
 
 
-# Every entry, with calls made from what it says.
+# Calls generated from every catalog entry.
 
 
 def entries() -> Iterator[tuple[str, Effect]]:
@@ -91,8 +91,8 @@ def is_method(name: str) -> bool:
     return owner == "*" or owner[:1].isupper()
 
 
-def named(entry: Effect, keys: str) -> list[str]:
-    """Give what a call must be given by name, besides its path, to be an act of this entry."""
+def keyword_arguments(entry: Effect, keys: str) -> list[str]:
+    """Keyword arguments that a call needs, besides its path, to have the effect of this entry."""
     values = {"mode": "'w'", "flags": "os.O_WRONLY", "condition": "True", "target": "t"}
     return [
         f"{argument(getattr(entry, key)).keyword}={values[key]}"
@@ -101,8 +101,8 @@ def named(entry: Effect, keys: str) -> list[str]:
     ]
 
 
-def spelled(name: str, entry: Effect, *extra: str) -> tuple[str, str, str]:
-    """Make a call by an entry: the imports it needs, the call, and the path in it."""
+def generated_call(name: str, entry: Effect, *extra: str) -> tuple[str, str, str]:
+    """Generate a call from an entry: its imports, the call, and the path in it."""
     owner, _, last = name.rpartition(".")
     module = owner.rpartition(".")[0] if is_method(name) else owner
     head = f"import {module}\n" if module and owner != "*" else ""
@@ -111,27 +111,27 @@ def spelled(name: str, entry: Effect, *extra: str) -> tuple[str, str, str]:
     values = [] if which.is_self or which.position is None else [f"x{i}" for i in range(which.position)]
     if not which.is_self:
         values.append("p" if which.position is not None else f"{which.keyword}=p")
-    values += extra or named(entry, "mode flags condition target")
+    values += extra or keyword_arguments(entry, "mode flags condition target")
     called = f"{receiver}.{last}" if is_method(name) else name
     return f"import os\n{head}", f"{called}({', '.join(values)})", receiver if which.is_self else "p"
 
 
-def usually(flag: bool | str) -> bool:
-    """Tell whether a call is so where none of the flags is given."""
+def holds_by_default(flag: bool | str) -> bool:
+    """Whether the property holds for a call that passes none of the flags."""
     return flag is True or any(which.default for which in flags_of(flag))
 
 
 @of_each_library
 def test_every_effect_is_recognized(known: list[tuple[str, Effect]]) -> None:
     for name, entry in known:
-        head, call, path = spelled(name, entry)
-        found = act(call, head=head)
+        head, call, path = generated_call(name, entry)
+        found = effect_of_call(call, head=head)
         assert found is not None, name
         assert (found.op, spell(found.path), found.api) == (entry.op, path, name)
-        assert found.tolerant is usually(entry.tolerant), name
-        assert found.exclusive is usually(entry.exclusive), name
-        assert found.atomic is usually(entry.atomic), name
-        assert found.synchronized is usually(entry.synchronized), name
+        assert found.tolerant is holds_by_default(entry.tolerant), name
+        assert found.exclusive is holds_by_default(entry.exclusive), name
+        assert found.atomic is holds_by_default(entry.atomic), name
+        assert found.synchronized is holds_by_default(entry.synchronized), name
         assert found.only == entry.guard, name
         target = None if found.target is None else spell(found.target)
         assert target == ("t" if entry.target else None), name
@@ -143,10 +143,10 @@ def test_every_effect_finds_its_path_by_keyword(known: list[tuple[str, Effect]])
         which = argument(entry.path)
         if which.is_self:
             continue
-        head, call, _ = spelled(name, entry)
+        head, call, _ = generated_call(name, entry)
         prefix, _, _ = call.rpartition("(")
-        values = [f"{which.keyword}=p", *named(entry, "mode flags condition target")]
-        found = act(f"{prefix}({', '.join(values)})", head=head)
+        values = [f"{which.keyword}=p", *keyword_arguments(entry, "mode flags condition target")]
+        found = effect_of_call(f"{prefix}({', '.join(values)})", head=head)
         assert found is not None, name
         assert spell(found.path) == "p", name
 
@@ -165,15 +165,17 @@ def test_every_flag_is_recognized(name: str, entry: Effect, key: str, flag: str)
     which = argument(flag)
     answers = {}
     for value in ("True", "False", "flag"):
-        head, call, _ = spelled(name, entry, f"{which.keyword}={value}")
-        found = act(call, head=head)
+        head, call, _ = generated_call(name, entry, f"{which.keyword}={value}")
+        found = effect_of_call(call, head=head)
         assert found is not None
         answers[value] = getattr(found, key)
     assert answers == {"True": True, "False": False, "flag": True}
     if which.position is not None and not name.startswith("*."):
         before = 0 if argument(entry.path).is_self else (argument(entry.path).position or 0) + 1
-        head, call, _ = spelled(name, entry, *(f"y{i}" for i in range(which.position - before)), "True")
-        found = act(call, head=head)
+        head, call, _ = generated_call(
+            name, entry, *(f"y{i}" for i in range(which.position - before)), "True"
+        )
+        found = effect_of_call(call, head=head)
         assert found is not None
         assert getattr(found, key)
 
@@ -182,10 +184,10 @@ def test_every_flag_is_recognized(name: str, entry: Effect, key: str, flag: str)
     ("name", "entry"),
     [pytest.param(name, entry, id=name) for name, entry in entries() if entry.condition],
 )
-def test_every_condition_is_seen(name: str, entry: Effect) -> None:
+def test_every_condition_is_recognized(name: str, entry: Effect) -> None:
     which = argument(entry.condition)
-    head, call, _ = spelled(name, entry, f"{which.keyword}=flag")
-    found = act(call, head=head)
+    head, call, _ = generated_call(name, entry, f"{which.keyword}=flag")
+    found = effect_of_call(call, head=head)
     assert found is not None
     assert found.condition is not None
     assert spell(found.condition) == "flag"
@@ -194,7 +196,7 @@ def test_every_condition_is_seen(name: str, entry: Effect) -> None:
 @pytest.mark.parametrize("name", [name for kind, name, _ in rows() if kind == "program"])
 def test_every_program_runner_is_recognized(name: str) -> None:
     head = f"import {name.rpartition('.')[0]}\n"
-    found = act(f"{name}('tar xf a.tar')", head=head)
+    found = effect_of_call(f"{name}('tar xf a.tar')", head=head)
     assert found is not None
     assert (found.op, found.api) == ("extract", name)
 
@@ -254,8 +256,8 @@ def test_every_program_runner_is_recognized(name: str) -> None:
         ("Mine.mkdir(p)", None),
     ],
 )
-def test_calls(call: str, expected: tuple[str, str] | None) -> None:
-    assert done(call) == expected
+def test_operation_and_path_of_calls(call: str, expected: tuple[str, str] | None) -> None:
+    assert operation_and_path(call) == expected
 
 
 @pytest.mark.parametrize(
@@ -289,8 +291,8 @@ def test_calls(call: str, expected: tuple[str, str] | None) -> None:
         ("os.symlink(q, p)", False),
     ],
 )
-def test_tolerance(call: str, tolerant: bool) -> None:
-    found = act(call)
+def test_tolerant_calls(call: str, tolerant: bool) -> None:
+    found = effect_of_call(call)
     assert found is not None
     assert found.tolerant is tolerant
 
@@ -329,7 +331,7 @@ def test_tolerance(call: str, tolerant: bool) -> None:
     ],
 )
 def test_open_modes(call: str, op: str | None, appends: bool) -> None:
-    found = act(call, "writing = 'w'")
+    found = effect_of_call(call, "writing = 'w'")
     assert op == (None if found is None else found.op)
     if found is not None and op == "write":
         assert spell(found.path) in {"p", "Path(p)"}
@@ -352,9 +354,9 @@ def test_open_modes(call: str, op: str | None, appends: bool) -> None:
         ("os.O_WRONLY | os.O_APPEND", (False, True)),
     ],
 )
-def test_flags_of_os_open(flags: str, expected: tuple[bool, bool] | None) -> None:
+def test_os_open_flags(flags: str, expected: tuple[bool, bool] | None) -> None:
     for call in (f"os.open(p, {flags})", f"os.open(path=p, flags={flags})"):
-        found = act(call)
+        found = effect_of_call(call)
         assert (None if found is None else (found.exclusive, found.appends)) == expected
         assert found is None or (found.op, spell(found.path)) == ("create", "p")
 
@@ -373,15 +375,15 @@ def test_flags_of_os_open(flags: str, expected: tuple[bool, bool] | None) -> Non
         ("shutil.copy(q, p)", None),
     ],
 )
-def test_targets_of_renames(call: str, expected: str | None) -> None:
-    found = act(call)
+def test_rename_targets(call: str, expected: str | None) -> None:
+    found = effect_of_call(call)
     assert found is not None
     assert (None if found.target is None else spell(found.target)) == expected
 
 
 @pytest.mark.parametrize("module", ["gzip", "bz2", "lzma", "codecs"])
-def test_open_of_compressed_files_by_keyword(module: str) -> None:
-    assert done(f"{module}.open(filename=p, mode='w')") == ("write", "p")
+def test_open_compressed_file_by_keyword(module: str) -> None:
+    assert operation_and_path(f"{module}.open(filename=p, mode='w')") == ("write", "p")
 
 
 @pytest.mark.parametrize(
@@ -434,7 +436,7 @@ def test_open_of_compressed_files_by_keyword(module: str) -> None:
 )
 def test_methods_of_unknown_objects(call: str, expected: str | None) -> None:
     setup = "fs, gfile, tf, redis, PathManager, self_fs = args"
-    found = done(call, setup)
+    found = operation_and_path(call, setup)
     assert (None if found is None else found[0]) == expected
 
 
@@ -489,8 +491,8 @@ def test_methods_of_unknown_objects(call: str, expected: str | None) -> None:
         ("thing.run(['tar', 'xf', p])", None),
     ],
 )  # fmt: skip
-def test_unpacking_programs(call: str, expected: str | None) -> None:
-    found = done(call)
+def test_extraction_commands(call: str, expected: str | None) -> None:
+    found = operation_and_path(call)
     assert found == (None if expected is None else ("extract", expected))
 
 
@@ -514,8 +516,8 @@ def test_unpacking_programs(call: str, expected: str | None) -> None:
         pytest.param("subprocess.run(shlex.split(f'tar xf {p} -C {q}'))", "q", id="shlex.split"),
     ],
 )
-def test_unpacking_programs_spelled_otherwise(call: str, expected: str) -> None:
-    assert done(call) == ("extract", expected)
+def test_extraction_commands_in_other_spellings(call: str, expected: str) -> None:
+    assert operation_and_path(call) == ("extract", expected)
 
 
 @pytest.mark.parametrize(
@@ -553,17 +555,20 @@ def test_unpacking_programs_spelled_otherwise(call: str, expected: str) -> None:
         pytest.param("os.system('rsync ' + u)", None, id="another program"),
     ],
 )
-def test_downloading_programs(call: str, expected: str | None) -> None:
-    assert done(call) == (None if expected is None else ("download", expected))
+def test_download_commands(call: str, expected: str | None) -> None:
+    assert operation_and_path(call) == (None if expected is None else ("download", expected))
 
 
-def test_unpacking_goes_before_downloading() -> None:
-    assert done("os.system(f'curl -L {u} | tar xz -C {q}')") == ("extract", "q")
-    assert done("os.system(f'wget {u} -O {p} && tar xf {p} -C {q}')") == ("extract", "q")
+def test_extraction_takes_precedence_over_download() -> None:
+    assert operation_and_path("os.system(f'curl -L {u} | tar xz -C {q}')") == ("extract", "q")
+    assert operation_and_path("os.system(f'wget {u} -O {p} && tar xf {p} -C {q}')") == ("extract", "q")
 
 
-def test_a_command_in_a_variable() -> None:
-    assert done("subprocess.run(command)", "command = ['tar', 'xf', p, '-C', q]") == ("extract", "q")
+def test_command_in_a_variable() -> None:
+    assert operation_and_path("subprocess.run(command)", "command = ['tar', 'xf', p, '-C', q]") == (
+        "extract",
+        "q",
+    )
 
 
 @pytest.mark.parametrize(
@@ -588,7 +593,7 @@ def test_a_command_in_a_variable() -> None:
         ("o.p.f()", "self", "o.p"),
     ],
 )
-def test_arguments_of_calls(call: str, which: str, expected: str | None) -> None:
+def test_library_argument(call: str, which: str, expected: str | None) -> None:
     linked = project({"main.py": call})
     (statement,) = linked.targets[0].code.facts.body
     assert isinstance(statement, m.Evaluate)

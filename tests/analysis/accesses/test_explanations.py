@@ -1,4 +1,4 @@
-"""Why accesses are no findings, and where that stands; and what shows that several processes come to one.
+"""Reasons why accesses are not reported, with their locations; and evidence for multiple processes.
 
 Shows: `analysis/accesses/explanation_places.py`, `analysis/accesses/explanations.py`
 """
@@ -81,7 +81,7 @@ from pathlib import Path
 
 
 class Case(NamedTuple):
-    """A small project: `# SITE` marks the call that is asked about, `# CAUSE` the place to be named."""
+    """A small project: `# SITE` marks the call in question, `# CAUSE` the expected location of the reason."""
 
     name: str
     kind: str
@@ -90,7 +90,7 @@ class Case(NamedTuple):
 
 
 def write(root: Path, files: Mapping[str, str]) -> dict[str, str]:
-    """Write a project; every file begins with HEAD."""
+    """Write a project; every file starts with HEAD."""
     (root / "pyproject.toml").write_text(MYLIB, "utf-8")
     texts = {path: HEAD + dedent(text) for path, text in files.items()}
     for path, text in texts.items():
@@ -107,7 +107,7 @@ def check(root: Path, *, profile: str = "default", **changes: object) -> Outcome
 
 
 def marked(texts: Mapping[str, str], mark: str) -> list[str]:
-    """Name the lines that a comment marks, as `file:line`."""
+    """The lines that a comment marks, as `file:line`."""
     return [
         f"{path}:{number}"
         for path, text in texts.items()
@@ -125,8 +125,8 @@ def silenced_at(root: Path, where: str, outcome: Outcome) -> list[Silenced]:
     return [each for each in outcome.silenced if at(each.place, root) == [where]]
 
 
-def holds(case: Case, root: Path, **changes: object) -> None:
-    """Check that the one site of a case is silent for the reason, and that this stands where it says."""
+def assert_not_reported(case: Case, root: Path, **changes: object) -> None:
+    """Assert that the site of a case is not reported, with the expected reason and location."""
     texts = write(root, case.files)
     (where,) = marked(texts, "SITE")
     outcome = check(root, **changes)  # type: ignore[arg-type]
@@ -141,7 +141,7 @@ def cases(*rows: Case) -> pytest.MarkDecorator:
 
 
 def one(name: str, kind: str, message: str, code: str, **others: str) -> Case:
-    """Give a case of `main.py` and of others, whose names go without `.py`."""
+    """A case with `main.py` and other files, given as keywords without `.py`."""
     return Case(name, kind, message, {"main.py": code, **{f"{key}.py": text for key, text in others.items()}})
 
 
@@ -149,31 +149,31 @@ def one(name: str, kind: str, message: str, code: str, **others: str) -> Case:
     one(
         "a directory",
         "tolerant",
-        "a directory that is there already is accepted",
+        "an existing directory is accepted",
         "dist.barrier()\nos.makedirs('/tmp/d', exist_ok=True)  # SITE\n",
     ),
     one(
         "a delete",
         "tolerant",
-        "it is accepted that it is gone already",
+        "a missing path is accepted",
         "dist.barrier()\nPath('d').unlink(missing_ok=True)  # SITE\n",
     ),
     one(
         "a library's own way",
         "tolerant",
-        "what another process did is accepted",
+        "the result of another process is accepted",
         "dist.barrier()\nmylib.merge('d')  # SITE\n",
     ),
     one(
         "a library's own lock",
         "synchronized",
-        "mylib.fetch holds several processes apart by itself",
+        "`mylib.fetch()` coordinates processes itself",
         "dist.barrier()\nmylib.fetch('d')  # SITE\n",
     ),
     one(
         "seen from a call",
         "synchronized",
-        "mylib.fetch holds several processes apart by itself",
+        "`mylib.fetch()` coordinates processes itself",
         """\
         def get(path):
             mylib.fetch(path)
@@ -184,19 +184,19 @@ def one(name: str, kind: str, message: str, code: str, **others: str) -> Case:
     one(
         "a new file",
         "exclusive",
-        "one process alone can create it, the others fail",
+        "only one process can create it; the other processes fail",
         "dist.barrier()\nopen('d', 'x').close()  # SITE\n",
     ),
 )
-def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
-    holds(case, tmp_path)
+def test_harmless_calls(case: Case, tmp_path: Path) -> None:
+    assert_not_reported(case, tmp_path)
 
 
 @cases(
     one(
         "a test",
         "guard",
-        "one process comes here",
+        "only one process runs this",
         """\
         if dist.get_rank() == 0:  # CAUSE
             os.mkdir('d')  # SITE
@@ -205,7 +205,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "an early return",
         "guard",
-        "one process comes here",
+        "only one process runs this",
         """\
         def prepare(rank):
             if rank != 0:  # CAUSE
@@ -216,7 +216,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "one of each node",
         "guard",
-        "one process on each node comes here",
+        "only one process on each node runs this",
         """\
         def prepare(local_rank):
             if local_rank == 0:  # CAUSE
@@ -226,7 +226,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "the only caller",
         "guard",
-        "one process comes here",
+        "only one process runs this",
         """\
         def prepare():
             os.mkdir('d')  # SITE
@@ -240,7 +240,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "the caller of the caller",
         "guard",
-        "one process comes here",
+        "only one process runs this",
         """\
         def prepare():
             os.mkdir('d')  # SITE
@@ -262,7 +262,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "every caller",
         "guard",
-        "one process comes here, whoever calls it",
+        "only one process runs this, regardless of the caller",
         """\
         def prepare():
             os.mkdir('d')  # SITE
@@ -280,7 +280,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "a known decorator",
         "guard",
-        "one process comes here",
+        "only one process runs this",
         """\
         from lightning.pytorch.utilities import rank_zero_only
         @rank_zero_only
@@ -291,7 +291,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "a decorator of the project",
         "guard",
-        "one process comes here",
+        "only one process runs this",
         """\
         from helpers import alone
         @alone
@@ -309,7 +309,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "a decorated caller",
         "guard",
-        "one process comes here",
+        "only one process runs this",
         """\
         def prepare():
             os.mkdir('d')  # SITE
@@ -325,7 +325,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "a helper that exits",
         "guard",
-        "one process comes here",
+        "only one process runs this",
         """\
         from helpers import leave
         def prepare():
@@ -344,7 +344,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "a test whose outcome is kept nowhere",
         "guard",
-        "one process comes here",
+        "only one process runs this",
         """\
         def prepare(rank, items):
             for item in items:
@@ -359,7 +359,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "two tests together",
         "guard",
-        "one process comes here",
+        "only one process runs this",
         """\
         def build(cache, hit, rank):
             if not cache or (not hit and rank == 0):  # CAUSE
@@ -374,7 +374,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "handed to a helper",
         "guard",
-        "one process comes here",
+        "only one process runs this",
         """\
         def prepare():
             os.mkdir('d')  # SITE
@@ -388,7 +388,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "a hook",
         "guard",
-        "the framework calls on_start in one process",
+        "the framework calls `on_start()` in one process",
         """\
         class Mine(Callback):
             def on_start(self):  # CAUSE
@@ -398,7 +398,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "a hook of each node",
         "guard",
-        "the framework calls prepare_data in one process on each node",
+        "the framework calls `prepare_data()` in one process on each node",
         """\
         class Data(torch.nn.Module):
             def prepare_data(self):  # CAUSE
@@ -408,7 +408,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "what a hook calls",
         "guard",
-        "the framework calls on_start in one process",
+        "the framework calls `on_start()` in one process",
         """\
         def prepare():
             os.mkdir('d')  # SITE
@@ -423,7 +423,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "in the function that writes",
         "guard",
-        "one process gets to torch.save",
+        "only one process reaches `torch.save()`",
         """\
         from saving import save
         dist.barrier()
@@ -438,7 +438,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "in a function between",
         "guard",
-        "one process gets to torch.save",
+        "only one process reaches `torch.save()`",
         """\
         from saving import save_all
         dist.barrier()
@@ -458,7 +458,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "around a call that writes",
         "guard",
-        "one process comes here",
+        "only one process runs this",
         """\
         from saving import save
         if dist.get_rank() == 0:  # CAUSE
@@ -473,13 +473,13 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "by nature",
         "guard",
-        "mylib.save_once does it on one process alone",
+        "`mylib.save_once()` does it on one process only",
         "dist.barrier()\nmylib.save_once('d')  # SITE\n",
     ),
     one(
         "by nature, seen from a call",
         "guard",
-        "mylib.save_once does it on one process alone",
+        "`mylib.save_once()` does it on one process only",
         """\
         def save(path):
             mylib.save_once(path)  # CAUSE
@@ -490,7 +490,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "an argument",
         "guard",
-        "dist.get_rank() == 0 lets one process do it",
+        "`dist.get_rank() == 0` lets only one process do it",
         """\
         dist.barrier()
         mylib.save('d', is_main=dist.get_rank() == 0)  # CAUSE # SITE
@@ -499,7 +499,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "a caller of a function that calls itself",
         "guard",
-        "one process comes here, whoever calls it",
+        "only one process runs this, regardless of the caller",
         """\
         def prepare(depth):
             os.mkdir(f'd{depth}')  # SITE
@@ -513,7 +513,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "two tests together, after one of something else",
         "guard",
-        "one process comes here",
+        "only one process runs this",
         """\
         def build(cache, hit, rank, ready):
             if ready:
@@ -529,7 +529,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "in the function that a function between calls",
         "guard",
-        "one process gets to torch.save",
+        "only one process reaches `torch.save()`",
         """\
         from saving import save_all
         dist.barrier()
@@ -546,7 +546,7 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
     one(
         "two that leave one process only together",
         "guard",
-        "one process comes here",
+        "only one process runs this",
         """\
         def save(path):
             if dist.get_rank() != 0:
@@ -558,21 +558,21 @@ def test_what_the_call_does(case: Case, tmp_path: Path) -> None:
         """,
     ),
 )
-def test_guards(case: Case, tmp_path: Path) -> None:
-    holds(case, tmp_path)
+def test_rank_checks(case: Case, tmp_path: Path) -> None:
+    assert_not_reported(case, tmp_path)
 
 
 @cases(
     one(
         "a rank that is asked for",
         "private",
-        "each process has its own path: dist.get_rank() differs",
+        "each process has its own path: `dist.get_rank()` differs",
         "os.mkdir(f'd{dist.get_rank()}')  # CAUSE # SITE\n",
     ),
     one(
         "a rank that was asked for",
         "private",
-        "each process has its own path: number differs",
+        "each process has its own path: `number` differs",
         """\
         number = dist.get_rank()  # CAUSE
         os.mkdir(f'd{number}')  # SITE
@@ -581,7 +581,7 @@ def test_guards(case: Case, tmp_path: Path) -> None:
     one(
         "a rank by its name",
         "private",
-        "each process has its own path: rank differs",
+        "each process has its own path: `rank` differs",
         """\
         def prepare(rank):
             os.mkdir(f'd{rank}')  # SITE
@@ -590,7 +590,7 @@ def test_guards(case: Case, tmp_path: Path) -> None:
     one(
         "a temporary folder",
         "private",
-        "each process has its own path: tempfile.mkdtemp() differs",
+        "each process has its own path: `tempfile.mkdtemp()` differs",
         """\
         dist.barrier()
         folder = tempfile.mkdtemp()  # CAUSE
@@ -600,7 +600,7 @@ def test_guards(case: Case, tmp_path: Path) -> None:
     one(
         "a function that calls itself, and is handed nothing of its own",
         "private",
-        "each process has its own path: os.getpid() differs",
+        "each process has its own path: `os.getpid()` differs",
         """\
         def prepare(depth):
             with open(f'/tmp/d{os.getpid()}-{depth}', 'w'):  # CAUSE # SITE
@@ -614,7 +614,7 @@ def test_guards(case: Case, tmp_path: Path) -> None:
     one(
         "an attribute of what is one of its kind",
         "private",
-        "each process has its own path: uuid.uuid4().hex differs",
+        "each process has its own path: `uuid.uuid4().hex` differs",
         """\
         import uuid
         dist.barrier()
@@ -624,7 +624,7 @@ def test_guards(case: Case, tmp_path: Path) -> None:
     one(
         "a property of the project",
         "private",
-        "each process has its own path: worker.name differs",
+        "each process has its own path: `worker.name` differs",
         """\
         class Worker:
             @property
@@ -638,7 +638,7 @@ def test_guards(case: Case, tmp_path: Path) -> None:
     one(
         "one of several names",
         "private",
-        "each process has its own path: path differs",
+        "each process has its own path: `path` differs",
         """\
         def save(several):
             dist.barrier()
@@ -652,7 +652,7 @@ def test_guards(case: Case, tmp_path: Path) -> None:
     one(
         "what a function of another file returns",
         "private",
-        "each process has its own path: own_folder() differs",
+        "each process has its own path: `own_folder()` differs",
         """\
         from paths import own_folder
         os.mkdir(own_folder())  # SITE
@@ -666,7 +666,7 @@ def test_guards(case: Case, tmp_path: Path) -> None:
     one(
         "passed by its name",
         "private",
-        "each process has its own path: folder differs",
+        "each process has its own path: `folder` differs",
         """\
         def save(folder):
             torch.save({}, folder + '/d')
@@ -708,7 +708,7 @@ def test_guards(case: Case, tmp_path: Path) -> None:
     one(
         "passed to a call",
         "private",
-        "each process has its own path: tempfile.mkdtemp() differs",
+        "each process has its own path: `tempfile.mkdtemp()` differs",
         """\
         def save(folder):
             torch.save({}, folder + '/d')
@@ -719,7 +719,7 @@ def test_guards(case: Case, tmp_path: Path) -> None:
     one(
         "chosen below a call",
         "private",
-        "each process has its own path: dist.get_rank() differs",
+        "each process has its own path: `dist.get_rank()` differs",
         """\
         def save(folder):
             torch.save({}, f'{folder}/{dist.get_rank()}')  # CAUSE
@@ -730,7 +730,7 @@ def test_guards(case: Case, tmp_path: Path) -> None:
     one(
         "a rank from the caller",
         "private",
-        "each process has its own path: folder differs",
+        "each process has its own path: `folder` differs",
         """\
         def prepare(folder):
             os.mkdir(folder)  # SITE
@@ -744,7 +744,7 @@ def test_guards(case: Case, tmp_path: Path) -> None:
     one(
         "the number of a process that is started",
         "private",
-        "each process has its own path: index differs",
+        "each process has its own path: `index` differs",
         """\
         def work(index, folder):
             os.mkdir(f'{folder}{index}')  # SITE
@@ -755,7 +755,7 @@ def test_guards(case: Case, tmp_path: Path) -> None:
     one(
         "a rename of what is private",
         "private",
-        "each process has its own path: rank differs",
+        "each process has its own path: `rank` differs",
         """\
         def move(rank):
             dist.barrier()
@@ -765,7 +765,7 @@ def test_guards(case: Case, tmp_path: Path) -> None:
     one(
         "a rename to what is shared",
         "unexposed",
-        "no rule reports what a rename makes of a path of one's own",
+        "no rule reports a rename of a private path",
         """\
         def move(rank):
             dist.barrier()
@@ -774,14 +774,14 @@ def test_guards(case: Case, tmp_path: Path) -> None:
     ),
 )
 def test_private_paths(case: Case, tmp_path: Path) -> None:
-    holds(case, tmp_path)
+    assert_not_reported(case, tmp_path)
 
 
 @cases(
     one(
         "here",
         "lock",
-        "FileLock('l') is held",
+        "`FileLock('l')` is held",
         """\
         with FileLock('l'):  # CAUSE
             os.mkdir('d')  # SITE
@@ -790,7 +790,7 @@ def test_private_paths(case: Case, tmp_path: Path) -> None:
     one(
         "by its name",
         "lock",
-        "lock is held",
+        "`lock` is held",
         """\
         lock = FileLock('l')  # CAUSE
         with lock:
@@ -800,7 +800,7 @@ def test_private_paths(case: Case, tmp_path: Path) -> None:
     one(
         "acquired",
         "lock",
-        "lock is held",
+        "`lock` is held",
         """\
         def prepare():
             lock = FileLock('l')  # CAUSE
@@ -812,7 +812,7 @@ def test_private_paths(case: Case, tmp_path: Path) -> None:
     one(
         "of unknown make",
         "lock",
-        "file_lock is held",
+        "`file_lock` is held",
         """\
         def prepare(file_lock):
             with file_lock:
@@ -852,7 +852,7 @@ def test_private_paths(case: Case, tmp_path: Path) -> None:
     one(
         "below a call",
         "lock",
-        "FileLock('l') is held",
+        "`FileLock('l')` is held",
         """\
         def save(path):
             with FileLock('l'):  # CAUSE
@@ -862,15 +862,15 @@ def test_private_paths(case: Case, tmp_path: Path) -> None:
         """,
     ),
 )
-def test_locks(case: Case, tmp_path: Path) -> None:
-    holds(case, tmp_path)
+def test_held_locks(case: Case, tmp_path: Path) -> None:
+    assert_not_reported(case, tmp_path)
 
 
 @cases(
     one(
         "here",
         "handled",
-        "FileExistsError is handled",
+        "`FileExistsError` is handled",
         """\
         try:
             os.mkdir('d')  # SITE
@@ -881,7 +881,7 @@ def test_locks(case: Case, tmp_path: Path) -> None:
     one(
         "not by the nearest",
         "handled",
-        "FileNotFoundError is handled",
+        "`FileNotFoundError` is handled",
         """\
         try:
             try:
@@ -897,7 +897,7 @@ def test_locks(case: Case, tmp_path: Path) -> None:
     one(
         "suppressed",
         "handled",
-        "FileNotFoundError is handled",
+        "`FileNotFoundError` is handled",
         """\
         with contextlib.suppress(FileNotFoundError):  # CAUSE
             os.remove('d')  # SITE
@@ -906,7 +906,7 @@ def test_locks(case: Case, tmp_path: Path) -> None:
     one(
         "suppressed by one of several contexts",
         "handled",
-        "FileNotFoundError is handled",
+        "`FileNotFoundError` is handled",
         """\
         with (
             contextlib.suppress(PermissionError),
@@ -919,7 +919,7 @@ def test_locks(case: Case, tmp_path: Path) -> None:
     one(
         "by the caller",
         "handled",
-        "FileNotFoundError is handled",
+        "`FileNotFoundError` is handled",
         """\
         def clean():
             os.remove('d')  # SITE
@@ -935,7 +935,7 @@ def test_locks(case: Case, tmp_path: Path) -> None:
     one(
         "by every caller",
         "handled",
-        "FileExistsError is handled by every caller",
+        "`FileExistsError` is handled by every caller",
         """\
         def prepare():
             os.mkdir('d')  # SITE
@@ -953,7 +953,7 @@ def test_locks(case: Case, tmp_path: Path) -> None:
     one(
         "the main process of the job",
         "first",
-        "the main process is done here before the others begin",
+        "rank 0 finishes this before the other processes start",
         """\
         def prepare(accelerator):
             with accelerator.main_process_first():  # CAUSE
@@ -964,7 +964,7 @@ def test_locks(case: Case, tmp_path: Path) -> None:
     one(
         "one process alone goes on",
         "preceded",
-        "os.mkdir comes first and leaves nothing to race for",
+        "`os.mkdir()` runs first and leaves nothing to race for",
         """\
         def prepare():
             dist.barrier()
@@ -975,7 +975,7 @@ def test_locks(case: Case, tmp_path: Path) -> None:
     one(
         "made before it is tested",
         "preceded",
-        "os.makedirs comes first and leaves nothing to race for",
+        "`os.makedirs()` runs first and leaves nothing to race for",
         """\
         def prepare():
             os.makedirs('d/parts', exist_ok=True)  # CAUSE
@@ -986,7 +986,7 @@ def test_locks(case: Case, tmp_path: Path) -> None:
     one(
         "the main process of each node",
         "first",
-        "the main process of each node is done here before the others begin",
+        "local rank 0 of each node finishes this before the other processes start",
         """\
         def prepare(accelerator):
             with contextlib.nullcontext(), accelerator.local_main_process_first():  # CAUSE
@@ -997,7 +997,7 @@ def test_locks(case: Case, tmp_path: Path) -> None:
     one(
         "the callers let one process go first",
         "first",
-        "the main process is done here before the others begin",
+        "rank 0 finishes this before the other processes start",
         """\
         def prepare():
             if not os.path.exists('d'):
@@ -1013,7 +1013,7 @@ def test_locks(case: Case, tmp_path: Path) -> None:
     one(
         "handed to a helper that lets one process go first",
         "first",
-        "the main process is done here before the others begin",
+        "rank 0 finishes this before the other processes start",
         """\
         from fastai.distributed import rank0_first
         def prepare():
@@ -1024,15 +1024,15 @@ def test_locks(case: Case, tmp_path: Path) -> None:
         """,
     ),
 )
-def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
-    holds(case, tmp_path)
+def test_handlers_and_synchronization(case: Case, tmp_path: Path) -> None:
+    assert_not_reported(case, tmp_path)
 
 
 @cases(
     one(
         "the path is a parameter",
         "callers",
-        "its path is decided where it is called, and judged there",
+        "callers determine the path, and are checked instead",
         """\
         def save(path):
             torch.save({}, path)  # SITE
@@ -1043,7 +1043,7 @@ def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
     one(
         "a copy after a test",
         "unproven",
-        "nothing shows that several processes run it",
+        "nothing shows that multiple processes run this code",
         """\
         def copy(source):
             if os.path.isdir('d'):
@@ -1053,7 +1053,7 @@ def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
     one(
         "a copy after a test in a script",
         "unproven",
-        "nothing shows that several processes run this script",
+        "nothing shows that multiple processes run this script",
         """\
         if __name__ == '__main__':
             if os.path.isdir('d'):
@@ -1063,7 +1063,7 @@ def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
     one(
         "a loop that counts",
         "strict",
-        'FSR201: every process writes f"{number}.txt"',
+        'FSR201: every process writes `f"{number}.txt"`',
         """\
         def save(items):
             number = 0
@@ -1075,7 +1075,7 @@ def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
     one(
         "a delete of what is unpacked",
         "unknown",
-        "what first holds could not be followed",
+        "the value of `first` is unknown",
         """\
         def clean(store):
             dist.barrier()
@@ -1086,13 +1086,13 @@ def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
     one(
         "a delete, only by the strict profile",
         "strict",
-        "FSR202: every process deletes 'd', and all but the first fail",
+        "FSR202: every process deletes `'d'`",
         "def clean():\n    os.remove('d')  # SITE\n",
     ),
     one(
         "a delete after a test whose other branch raises",
         "unexposed",
-        "no rule that is on reports this delete",
+        "no enabled rule reports this delete",
         """\
         dist.barrier()
         if not os.path.exists('d'):
@@ -1103,7 +1103,7 @@ def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
     one(
         "a lock by its name",
         "lock",
-        "'d.lock' is a lock, or is locked once it is open",
+        "`'d.lock'` is a lock file, or is locked once it is open",
         """\
         def claim():
             open('d.lock', 'w').close()  # SITE
@@ -1112,7 +1112,7 @@ def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
     one(
         "what is locked once it is open",
         "lock",
-        "path is a lock, or is locked once it is open",
+        "`path` is a lock file, or is locked once it is open",
         """\
         import fcntl
         def claim(path):
@@ -1129,13 +1129,13 @@ def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
     one(
         "a link",
         "unexposed",
-        "no rule reports a link without a test or a removal before it",
+        "no rule reports a link without a check or a removal before it",
         "dist.barrier()\nos.symlink('d', 'e')  # SITE\n",
     ),
     one(
         "a test whose other branch raises before all meet",
         "unexposed",
-        "no rule that is on reports this mkdir",
+        "no enabled rule reports this mkdir",
         """\
         if os.path.exists('d'):
             raise SystemExit('in use')
@@ -1146,7 +1146,7 @@ def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
     one(
         "only by the strict profile",
         "strict",
-        "FSR201: every process writes 'd'",
+        "FSR201: every process writes `'d'`",
         """\
         def save():
             torch.save({}, 'd')  # SITE
@@ -1155,22 +1155,22 @@ def test_handlers_and_order(case: Case, tmp_path: Path) -> None:
     one(
         "a comment",
         "suppressed",
-        "a comment suppresses FSR105",
+        "FSR105 is suppressed by a comment",
         "dist.barrier()\nos.mkdir('d')  # noqa: FSR105 # SITE\n",
     ),
 )
 def test_weak_reasons(case: Case, tmp_path: Path) -> None:
-    holds(case, tmp_path)
+    assert_not_reported(case, tmp_path)
 
 
-def test_a_rule_that_is_off(tmp_path: Path) -> None:
+def test_disabled_rule_is_a_reason(tmp_path: Path) -> None:
     case = one(
-        "off", "unexposed", "no rule that is on reports this mkdir", "dist.barrier()\nos.mkdir('d')  # SITE\n"
+        "off", "unexposed", "no enabled rule reports this mkdir", "dist.barrier()\nos.mkdir('d')  # SITE\n"
     )
-    holds(case, tmp_path, ignore=["FSR105"])
+    assert_not_reported(case, tmp_path, ignore=["FSR105"])
 
 
-def test_the_strict_profile_reports_what_was_silent(tmp_path: Path) -> None:
+def test_strict_profile_reports_instead_of_listing(tmp_path: Path) -> None:
     write(tmp_path, {"main.py": "def save():\n    torch.save({}, 'd')\n"})
     outcome = check(tmp_path, profile="strict")
     assert [finding.code for finding in outcome.findings] == ["FSR201"]
@@ -1191,7 +1191,7 @@ def test_the_strict_profile_reports_what_was_silent(tmp_path: Path) -> None:
         pytest.param("dist.barrier()\nprint('d')", id="no act at all"),
     ],
 )
-def test_what_is_not_listed(code: str, tmp_path: Path) -> None:
+def test_calls_that_are_not_listed(code: str, tmp_path: Path) -> None:
     texts = write(tmp_path, {"main.py": code + "\n"})
     outcome = check(tmp_path)
     assert outcome.silenced is not None
@@ -1203,13 +1203,13 @@ def test_what_is_not_listed(code: str, tmp_path: Path) -> None:
     assert listed == expected
 
 
-def test_nothing_is_listed_unless_asked(tmp_path: Path) -> None:
+def test_nothing_is_listed_by_default(tmp_path: Path) -> None:
     write(tmp_path, {"main.py": "os.mkdir('d')\n"})
     ((_, checked),) = checking.check([tmp_path], lambda _: settings.load(tmp_path, rules.names()))
     assert checked.outcome.silenced is None
 
 
-def test_they_are_listed_in_the_order_of_the_code(tmp_path: Path) -> None:
+def test_reasons_are_listed_in_source_order(tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -1233,7 +1233,7 @@ def test_they_are_listed_in_the_order_of_the_code(tmp_path: Path) -> None:
 
 
 class Sign(NamedTuple):
-    """A project with a finding at `# SITE`; `# SIGN` marks what shows several processes, `# CALL` the way."""
+    """A project with a finding at `# SITE`; `# SIGN` marks the evidence, `# CALL` the call chain."""
 
     name: str
     message: str
@@ -1244,8 +1244,8 @@ def sign(name: str, message: str, code: str, **others: str) -> Sign:
     return Sign(name, message, {"main.py": code, **{f"{key}.py": text for key, text in others.items()}})
 
 
-RUN = "several processes run this: "
-COME = "several processes come here by this call"
+RUN = "runs in multiple processes, because "
+COME = "called from here"
 
 
 def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Finding]:
@@ -1261,7 +1261,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
     [
         sign(
             "a barrier",
-            "dist.barrier is for several processes",
+            "`dist.barrier()` coordinates processes",
             """\
             def train():
                 os.mkdir('d')  # SITE
@@ -1270,7 +1270,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
         ),
         sign(
             "a launch",
-            "dist.init_process_group is for several processes",
+            "`dist.init_process_group()` coordinates processes",
             """\
             dist.init_process_group('nccl')  # SIGN
             os.mkdir('d')  # SITE
@@ -1278,7 +1278,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
         ),
         sign(
             "a test of a rank",
-            "a test here tells the processes apart",
+            "`rank == 0` checks the process rank",
             """\
             def train(rank):
                 os.mkdir('d')  # SITE
@@ -1288,7 +1288,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
         ),
         sign(
             "a rank that is asked for",
-            "dist.get_rank() asks for the number of the process",
+            "`dist.get_rank()` returns the process rank",
             """\
             def train():
                 number = dist.get_rank()  # SIGN
@@ -1298,7 +1298,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
         ),
         sign(
             "processes that are started",
-            "mp.spawn starts the processes that run it",
+            "`mp.spawn()` starts the processes that run it",
             """\
             def work(index):
                 os.mkdir('d')  # SITE
@@ -1312,7 +1312,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
         ),
         sign(
             "a hook",
-            "the framework calls on_save in every process",
+            "the framework calls `on_save()` in every process",
             """\
             class Mine(Callback):
                 def on_save(self):  # SIGN
@@ -1321,7 +1321,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
         ),
         sign(
             "a hook of workers",
-            "the framework calls on_item in every worker of every process",
+            "the framework calls `on_item()` in every worker process",
             """\
             class Mine(Callback):
                 def on_item(self):  # SIGN
@@ -1330,7 +1330,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
         ),
         sign(
             "another method of the class",
-            "dist.barrier is for several processes",
+            "`dist.barrier()` coordinates processes",
             """\
             class Trainer:
                 def fit(self):
@@ -1341,7 +1341,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
         ),
         sign(
             "the caller",
-            "dist.barrier is for several processes",
+            "`dist.barrier()` coordinates processes",
             """\
             def prepare():
                 os.mkdir('d')  # SITE
@@ -1355,7 +1355,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
         ),
         sign(
             "the caller's class",
-            "a test here tells the processes apart",
+            "`dist.get_rank() == 0` checks the process rank",
             """\
             def prepare():
                 os.mkdir('d')  # SITE
@@ -1372,7 +1372,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
         ),
         sign(
             "a file that imports it by way of one that it imports itself",
-            "a test here tells the processes apart",
+            "`dist.get_rank() == 0` checks the process rank",
             """\
             import between
             os.mkdir('d')  # SITE
@@ -1386,7 +1386,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
         ),
         sign(
             "a file beside the package that is the root",
-            "a test here tells the processes apart",
+            "`dist.get_rank() == 0` checks the process rank",
             "import config",
             __init__="os.mkdir('d')  # SITE",
             train="""\
@@ -1398,15 +1398,15 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
     ],
     ids=lambda case: case.name,
 )
-def test_signs(case: Sign, tmp_path: Path) -> None:
+def test_evidence_for_multiple_processes(case: Sign, tmp_path: Path) -> None:
     texts, finding = related(tmp_path, case.files)
-    told = [(at(each.place, tmp_path)[0], each.message) for each in finding.related]
+    related_lines = [(at(each.place, tmp_path)[0], each.message) for each in finding.related]
     expected = [(where, COME) for where in marked(texts, "CALL")]
-    assert told == [*expected, (marked(texts, "SIGN")[0], RUN + case.message)]
+    assert related_lines == [*expected, (marked(texts, "SIGN")[0], RUN + case.message)]
     assert finding.evidence == "evident"
 
 
-def test_a_sign_in_a_helper_of_another_file(tmp_path: Path) -> None:
+def test_evidence_in_a_helper_of_another_file(tmp_path: Path) -> None:
     texts, finding = related(
         tmp_path,
         {
@@ -1424,12 +1424,13 @@ def test_a_sign_in_a_helper_of_another_file(tmp_path: Path) -> None:
             """,
         },
     )
-    (told,) = finding.related
-    assert at(told.place, tmp_path) == marked(texts, "SIGN")
-    assert told.message.startswith(f"{RUN}start ")
+    (evidence,) = finding.related
+    assert at(evidence.place, tmp_path) == marked(texts, "SIGN")
+    called = "`dist.init_process_group()` coordinates processes, which `start()` calls"
+    assert evidence.message == f"{RUN}{called}"
 
 
-def test_a_chain_of_three_calls_nearest_first(tmp_path: Path) -> None:
+def test_call_chain_is_shown_nearest_first(tmp_path: Path) -> None:
     texts, finding = related(
         tmp_path,
         {
@@ -1443,29 +1444,29 @@ def test_a_chain_of_three_calls_nearest_first(tmp_path: Path) -> None:
             "c.py": "from b import start\ndef train():\n    dist.barrier()  # SIGN\n    start()  # CALL\n",
         },
     )
-    told = [(at(each.place, tmp_path)[0], each.message) for each in finding.related]
-    assert told == [
-        (marked(texts, "TEST")[0], "found missing here"),
+    related_lines = [(at(each.place, tmp_path)[0], each.message) for each in finding.related]
+    assert related_lines == [
+        (marked(texts, "TEST")[0], "multiple processes can find it missing"),
         *((where, COME) for where in marked(texts, "CALL")),
-        (marked(texts, "SIGN")[0], f"{RUN}dist.barrier is for several processes"),
+        (marked(texts, "SIGN")[0], f"{RUN}`dist.barrier()` coordinates processes"),
     ]
 
 
-def test_no_more_than_four_calls_are_shown(tmp_path: Path) -> None:
+def test_at_most_four_calls_are_shown(tmp_path: Path) -> None:
     calls = [f"def f{number}():\n    f{number - 1}()\n" for number in range(1, 7)]
     code = "def f0():\n    os.mkdir('d')  # SITE\n" + "".join(calls) + "dist.barrier()\nf6()\n"
     _, finding = related(tmp_path, {"main.py": code})
     assert [each.message for each in finding.related][:-1] == [COME] * 4
 
 
-def test_a_circle_of_imports_without_a_sign(tmp_path: Path) -> None:
+def test_import_cycle_without_evidence(tmp_path: Path) -> None:
     text = "if not os.path.exists('d'):\n    os.mkdir('d')  # SITE"
     _, finding = related(tmp_path, {"main.py": f"import other\n{text}", "other.py": "import main\n"})
     assert finding.evidence == "plausible"
-    assert [each.message for each in finding.related] == ["found missing here"]
+    assert [each.message for each in finding.related] == ["multiple processes can find it missing"]
 
 
-def test_a_caller_without_a_sign(tmp_path: Path) -> None:
+def test_caller_without_evidence(tmp_path: Path) -> None:
     texts, finding = related(
         tmp_path,
         {
@@ -1478,12 +1479,12 @@ def test_a_caller_without_a_sign(tmp_path: Path) -> None:
         },
     )
     assert finding.evidence == "plausible"
-    told = [(at(each.place, tmp_path), each.message) for each in finding.related[1:]]
-    assert told == [(marked(texts, "CALL"), "reached by this call")]
+    related_lines = [(at(each.place, tmp_path), each.message) for each in finding.related[1:]]
+    assert related_lines == [(marked(texts, "CALL"), "called from here")]
 
 
-def test_what_is_made_beside_it_after_the_same_check(tmp_path: Path) -> None:
-    """Not what lies elsewhere, and not what is removed beside it."""
+def test_related_paths_after_the_same_check(tmp_path: Path) -> None:
+    """Excludes paths in other directories, and deletions in the same directory."""
     code = """\
     def prepare():
         dist.init_process_group('nccl')  # SIGN
@@ -1494,9 +1495,9 @@ def test_what_is_made_beside_it_after_the_same_check(tmp_path: Path) -> None:
             os.remove('out/old.txt')
     """
     texts, finding = related(tmp_path, {"main.py": code})
-    told = [(at(each.place, tmp_path)[0], each.message) for each in finding.related]
-    assert told == [
-        (marked(texts, "TEST")[0], "found missing here"),
-        (marked(texts, "BESIDE")[0], "made after the same check"),
-        (marked(texts, "SIGN")[0], f"{RUN}dist.init_process_group is for several processes"),
+    related_lines = [(at(each.place, tmp_path)[0], each.message) for each in finding.related]
+    assert related_lines == [
+        (marked(texts, "TEST")[0], "multiple processes can find it missing"),
+        (marked(texts, "BESIDE")[0], "created after the same check"),
+        (marked(texts, "SIGN")[0], f"{RUN}`dist.init_process_group()` coordinates processes"),
     ]

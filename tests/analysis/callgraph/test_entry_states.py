@@ -1,4 +1,4 @@
-"""Which callers are looked at for what they bring, and which are not."""
+"""Which callers are analyzed to compute the entry state of a function."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ CALLED = """\
     """
 
 
-def test_where_one_caller_brings_nothing_the_others_are_not_looked_at(
+def test_unconstrained_caller_ends_the_search(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[str] = []
+    analyzed: list[str] = []
     each = CallGraph.callers_lazily
 
     def counted(self: CallGraph, function: LinkedFunction) -> Iterator[CallEdge]:
-        asked.append(function.facts.qualname)
+        analyzed.append(function.facts.qualname)
         return each(self, function)
 
     flows = project({"main.py": dedent(CALLED)}).flows
@@ -52,8 +52,8 @@ def test_where_one_caller_brings_nothing_the_others_are_not_looked_at(
     entry_states = EntryStates(flows)
     monkeypatch.setattr(CallGraph, "callers_lazily", counted)
     entry_states.entry_state(by_name["store"])
-    assert {"guarded", "calls_guarded"}.isdisjoint(asked)
-    assert {"store", "known"} <= set(asked)
+    assert {"guarded", "calls_guarded"}.isdisjoint(analyzed)
+    assert {"store", "known"} <= set(analyzed)
 
 
 FREE = """\
@@ -74,16 +74,16 @@ def above():
 """
 
 
-def test_callers_beside_a_free_way_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_callers_off_an_unconstrained_path_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     linked = project({"main.py": FREE})
     entry_states = linked.entry_states
     by_name = {function.facts.qualname: function for function in linked.flows.table.modules[0].functions}
-    each, asked = CallGraph.callers_lazily, list[str]()
+    each, analyzed = CallGraph.callers_lazily, list[str]()
 
     def noted(self: CallGraph, function: LinkedFunction) -> Iterator[CallEdge]:
-        asked.append(function.facts.qualname)
+        analyzed.append(function.facts.qualname)
         return each(self, function)
 
     monkeypatch.setattr(CallGraph, "callers_lazily", noted)
     assert entry_states.entry_state(by_name["save"]).processes == TOP
-    assert asked == ["save", "short", "top"]
+    assert analyzed == ["save", "short", "top"]

@@ -1,19 +1,18 @@
-"""Small programs around a rank test: what is claimed of each call, against what can happen.
+"""Generated programs around a rank check: the claims of the flow analysis against all possible runs.
 
 A program is a tree. It is written as Python and followed by the project's own
 flow analysis, and it is run by the interpreter below, which knows nothing of
-that analysis: for each rank it takes every way that the opaque calls leave open
-(true, false, an error) and notes who reaches which `mark`. Loops run any number
-of times.
+that analysis: for each rank it takes every path that the opaque calls leave open
+(true, false, an error) and notes which ranks reach which `mark`. Loops run any
+number of times.
 
-Both must agree exactly on who reaches a mark: a claim that is too narrow is a
-guard that does not hold, one that is too wide is a guard that was missed. And
-every test that is said to have come out one way before a mark must have done so.
+Both must agree exactly on which ranks reach a mark: a claim that is too narrow is
+a guard that does not hold; one that is too wide is a missed guard. Every path
+condition that the analysis claims at a mark must hold there.
 
-In two things the interpreter is as coarse as the analysis: `except Known` may or
-may not catch an error, as the types of errors are not followed, and an interrupt
-that nothing catches can end a `while`, so that `finally` runs even where a loop
-has no end of its own.
+In two respects the interpreter is as coarse as the analysis: `except Known` may or
+may not catch an error, because the types of errors are not tracked; and an uncaught
+interrupt can end a `while`, so `finally` runs even after an endless loop.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ RANKS = (0, 1, 2)
 OTHERS = TOP & ~MAIN
 CLAIMED = "a guard is claimed that does not hold"
 MISSED = "a guard that holds is missed"
-UNTRUE = "a test is said to have come out as it did not"
+UNTRUE = "a path condition is claimed that does not hold"
 MOST_ANSWERS = 6
 MAIN_ONLY: Node = ("rank == 0",)
 NOT_MAIN: Node = ("rank != 0",)
@@ -76,7 +75,7 @@ UNKNOWN: Node = ("unknown",)
 
 
 class Memory(NamedTuple):
-    """What one way through a program remembers: the last answer of each opaque test, and `flag`."""
+    """The state of one path through a program: the last result of each opaque test, and `flag`."""
 
     answers: frozenset[tuple[int, bool]] = frozenset()
     flag: bool = False
@@ -90,9 +89,9 @@ Outcome: TypeAlias = "tuple[Any, Memory]"
 
 
 class Interpreter:
-    """Runs a program for one rank, on every way at once.
+    """Runs a program for one rank, on all paths at once.
 
-    Without `remembers`, ways that differ in earlier answers alone are one.
+    Without `remembers`, paths that differ only in earlier results are merged.
     """
 
     def __init__(self, rank: int, *, remembers: bool) -> None:
@@ -143,7 +142,7 @@ class Interpreter:
             found |= self.test(branches[how], memory) if goes_on else {(how, memory)}
         return found
 
-    def statement(self, statement: Node, memory: Memory) -> set[Outcome]:  # noqa: C901  # one case a kind
+    def statement(self, statement: Node, memory: Memory) -> set[Outcome]:  # noqa: C901  # one case per kind
         match statement:
             case ("pass",):
                 return {("next", memory)}
@@ -239,18 +238,18 @@ class Interpreter:
         return found | {("next", now) for now in waiting}
 
 
-# Writing programs as Python.
+# Generate Python source.
 
 
 class Writer:
-    """Writes programs as functions; every mark and every opaque test gets a number of its own."""
+    """Writes programs as functions; every mark and every opaque test gets a unique number."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.count = itertools.count(1)
 
     def function(self, name: str, body: Block) -> Block:
-        """Write one function; the answer is the same program with its numbers."""
+        """Write one function; return the same program with its numbers."""
         self.lines.append(f"def {name}(rank):")
         return self.block(body, 1)
 
@@ -281,7 +280,7 @@ class Writer:
                 return f"({then} if {first} else {other})", ("choose", condition, body, orelse)
         return str(test[0]), test
 
-    def statement(self, statement: Node, depth: int) -> Node:  # one case a kind
+    def statement(self, statement: Node, depth: int) -> Node:  # one case per kind
         match statement:
             case ("raise",):
                 self.line(depth, "raise error()")
@@ -334,11 +333,11 @@ class Writer:
         return pattern, guard, self.block(body, depth + 1)
 
 
-# Comparing.
+# Compare the analysis with the interpreter.
 
 
 class Mismatch(NamedTuple):
-    """A mark of which the analysis says something else than what happens."""
+    """A mark where the analysis and the interpreter disagree."""
 
     kind: str
     program: str
@@ -348,7 +347,7 @@ class Mismatch(NamedTuple):
 
 
 def compare(programs: Iterable[Block]) -> Iterator[Mismatch]:
-    """Follow and run programs, each as a function of one file."""
+    """Analyze and interpret programs, each as a function of one file."""
     writer = Writer()
     numbered: list[tuple[Block, int, int]] = []
     for index, program in enumerate(programs):
@@ -392,7 +391,7 @@ def differences(tree: Block, claimed: dict[int, tuple[int, tuple[PathCondition, 
             tests = (literal for literal in literals if literal.attempt is None)
             for literal in tests if remembers else ():
                 for memory in memories:
-                    if holds(literal.test, rank, memory) is not literal.truth:
+                    if last_result(literal.test, rank, memory) is not literal.truth:
                         yield f"mark({number}): {UNTRUE}"
                         break
     for number in sorted({*reached, *claimed}):
@@ -403,8 +402,8 @@ def differences(tree: Block, claimed: dict[int, tuple[int, tuple[PathCondition, 
             yield f"mark({number}): {MISSED}"
 
 
-def holds(test: m.Expr, rank: int, memory: Memory) -> bool | None:
-    """How a test of the model came out last; None where it has not been asked."""
+def last_result(test: m.Expr, rank: int, memory: Memory) -> bool | None:
+    """The last result of a test; None if it was not evaluated."""
     match test:
         case m.Name("rank"):
             return rank != 0
@@ -413,21 +412,21 @@ def holds(test: m.Expr, rank: int, memory: Memory) -> bool | None:
         case m.Call(m.Name("a"), (m.Constant(int() as number),)):
             return dict(memory.answers).get(number)
         case m.Not(inner):
-            truth = holds(inner, rank, memory)
+            truth = last_result(inner, rank, memory)
             return None if truth is None else not truth
         case m.Conditional(condition, body, orelse):
-            truth = holds(condition, rank, memory)
-            return None if truth is None else holds(body if truth else orelse, rank, memory)
+            truth = last_result(condition, rank, memory)
+            return None if truth is None else last_result(body if truth else orelse, rank, memory)
         case m.Boolean(operator, values):
             for value in values:
-                truth = holds(value, rank, memory)
+                truth = last_result(value, rank, memory)
                 if truth is not (operator == "and"):
                     return truth
             return operator == "and"
     return None
 
 
-# Enumerating.
+# Enumerate programs.
 
 GUARDS: tuple[Node, ...] = (
     MAIN_ONLY,
@@ -447,7 +446,7 @@ JUMPS: tuple[Node, ...] = (BREAK, CONTINUE)
 
 
 def guarded(guard: Node) -> Iterator[Node]:
-    """Everything of one line that a test decides, and the shortest branches."""
+    """All one-line statements that a test decides, and the shortest branches."""
     yield "assert", guard
     for then in (MARK, EXIT):
         yield "and", guard, then
@@ -462,7 +461,7 @@ def guarded(guard: Node) -> Iterator[Node]:
 
 
 def compounds(test: Node, suites: Sequence[Block], in_loop: Sequence[Block]) -> Iterator[Node]:
-    """Every compound statement around some suites; those of a loop may also jump."""
+    """All compound statements around the given suites; loop suites may also jump."""
     maybe = [(), *suites]
     for body, orelse in itertools.product(suites, maybe):
         yield "if", test, body, orelse
@@ -525,14 +524,14 @@ def programs(family: Callable[[], Iterator[Block]]) -> list[Block]:
 
 
 @pytest.mark.parametrize("family", [one_line, one_level, two_levels])
-def test_who_reaches_each_call_is_exact(family: Callable[[], Iterator[Block]]) -> None:
+def test_ranks_reaching_each_call_are_exact(family: Callable[[], Iterator[Block]]) -> None:
     found = list(compare(programs(family)))
     assert not found, (
         f"{len(found)} mismatches, the shortest:\n{min(found, key=lambda one: len(one.program))}"
     )
 
 
-def test_the_programs_are_many_and_of_every_kind() -> None:
+def test_programs_cover_every_statement_kind() -> None:
     every = [program for family in (one_line, one_level, two_levels) for program in programs(family)]
     assert len(every) > 5000
     text = str(every)
@@ -552,10 +551,10 @@ def test_the_programs_are_many_and_of_every_kind() -> None:
     assert [kind for kind in (*kinds, *leaves) if f"('{kind}'" not in text] == []
 
 
-# The interpreter itself, against Python.
+# The interpreter against Python.
 
 
-class Known(Exception):  # noqa: N818  # as the programs spell it
+class Known(Exception):  # noqa: N818  # spelled as in the programs
     """What `except Known` catches."""
 
 
@@ -564,7 +563,7 @@ class Strange(Exception):  # noqa: N818  # as above
 
 
 class World:
-    """What a program calls; the choices it leaves open are read from a list, then the first is taken."""
+    """The functions that a program calls; choices are read from a list, then default to the first."""
 
     def __init__(self, choices: Sequence[int]) -> None:
         self.choices = choices
@@ -612,7 +611,7 @@ class World:
 
 
 def in_python(code: CodeType, rank: int, *, most: int) -> tuple[set[int], bool]:
-    """The marks that are reached when a program runs for real, and whether every way was taken."""
+    """Run a program in Python; return the marks that it reaches, and whether all paths were run."""
     waiting: list[list[int]] = [[]]
     marks: set[int] = set()
     cut = False
@@ -633,14 +632,14 @@ def in_python(code: CodeType, rank: int, *, most: int) -> tuple[set[int], bool]:
     return marks, not waiting and not cut
 
 
-def test_the_interpreter_agrees_with_python() -> None:
+def test_interpreter_agrees_with_python() -> None:
     complete = 0
     for program in [p for family in (one_line, one_level, two_levels) for p in programs(family)][::37]:
         writer = Writer()
         tree = writer.function("f", program)
         text = re.sub(r"(?m)^( +)assert (.*)$", r"\1if not (\2): raise error()", "\n".join(writer.lines))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)  # of 3.14, about a `return` in `finally`
+            warnings.simplefilter("ignore", SyntaxWarning)  # Python 3.14 warns about `return` in `finally`
             code = compile(text.replace("while ", "while tick() and "), "program", "exec")
         for rank in (0, 1):
             interpreter = Interpreter(rank, remembers=False)
@@ -653,7 +652,7 @@ def test_the_interpreter_agrees_with_python() -> None:
     assert complete > 150
 
 
-# Bigger programs, at random.
+# Larger random programs.
 
 TESTS = (*GUARDS, ("and", FLAG, OPAQUE), ("or", ("not", FLAG), MAIN_ONLY), FLAG, ("not", FLAG))
 SIMPLE: tuple[Node, ...] = (MARK, MARK, MARK, CALL, *LEAVING)
@@ -661,7 +660,7 @@ SIMPLE: tuple[Node, ...] = (MARK, MARK, MARK, CALL, *LEAVING)
 
 @st.composite
 def statements(draw: st.DrawFn, depth: int, tests: Sequence[Node], *, loop: bool = False) -> Node:
-    """A statement with at most `depth` others around each other in it."""
+    """A statement with at most `depth` levels of nesting."""
 
     def suite(*, loop: bool = loop) -> Block:
         return tuple(draw(st.lists(statements(depth - 1, tests, loop=loop), min_size=1, max_size=2)))
@@ -704,13 +703,13 @@ def bodies(depth: int, tests: Sequence[Node]) -> st.SearchStrategy[Block]:
 
 @settings(max_examples=bound(30, 150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(bodies(3, GUARDS))
-def test_who_reaches_each_call_is_exact_in_bigger_programs(program: Block) -> None:
+def test_ranks_reaching_each_call_are_exact_in_random_programs(program: Block) -> None:
     assert not list(compare([program]))
 
 
 @settings(max_examples=bound(30, 150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(bodies(3, TESTS))
-def test_no_guard_is_claimed_that_does_not_hold(program: Block) -> None:
-    """With a variable that is assigned and tested; what is lost of it where ways meet is only precision."""
+def test_no_false_guard_with_assigned_variables(program: Block) -> None:
+    """The analysis may lose precision where paths merge, so missed guards are allowed here."""
     set_first = (("set", MAIN_ONLY), *program)
     assert not [mismatch for mismatch in compare([set_first]) if not mismatch.kind.endswith(MISSED)]

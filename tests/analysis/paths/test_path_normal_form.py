@@ -1,4 +1,4 @@
-"""Normal forms of paths: when two are the same, and when one belongs to one process."""
+"""Normal forms of paths: which are equal, and which are private to a process."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ import torch.distributed as dist
 def forms(
     code: str, *exprs: str, parameters: str = "d, e, name, step, args, config"
 ) -> list[normal.AbstractPath | None]:
-    """Give the normal forms of expressions that stand after some code in a function."""
+    """The normal forms of expressions that follow some code in a function."""
     body = dedent(code).strip("\n") + f"\nmark({', '.join(exprs)})"
     linked = project({"main.py": f"{HEAD}\ndef main({parameters}):\n{indent(body, '    ')}\n"})
     function = linked.targets[0].top_functions["main"]
@@ -115,7 +115,7 @@ def form(code: str, expr: str) -> normal.AbstractPath:
         pytest.param("p = f'{d}/{step:05d}'", "p", "Path(p)", id="formatted, one hop"),
     ],
 )  # fmt: skip
-def test_equal(code: str, one: str, other: str) -> None:
+def test_equal_paths(code: str, one: str, other: str) -> None:
     first, second = forms(code, one, other)
     assert first is not None
     assert first == second
@@ -159,7 +159,7 @@ def test_equal(code: str, one: str, other: str) -> None:
         pytest.param("", 'os.path.join("", "a")', '"/a"', id="join of an empty text"),
     ],
 )  # fmt: skip
-def test_different(code: str, one: str, other: str) -> None:
+def test_different_paths(code: str, one: str, other: str) -> None:
     first, second = forms(code, one, other)
     assert first != second
 
@@ -175,12 +175,12 @@ def test_different(code: str, one: str, other: str) -> None:
         pytest.param("try: make()\nexcept OSError as p: pass", "p", id="bound by a handler"),
     ],
 )
-def test_unknown_is_not_the_same_as_anything(code: str, expr: str) -> None:
+def test_unknown_path_equals_nothing(code: str, expr: str) -> None:
     first, second = forms(code, expr, expr + '+ "/a"')
     assert first is None or first != second
 
 
-def test_what_is_bound_somewhere_in_a_loop_is_unknown_in_it() -> None:
+def test_variable_bound_in_a_loop_is_unknown_there() -> None:
     text = f"""{HEAD}
 def main(d, items):
     p = d
@@ -208,26 +208,26 @@ def main(d, items):
         ("e", "d", False),
     ],
 )
-def test_within(inner: str, outer: str, expected: bool) -> None:
+def test_is_within(inner: str, outer: str, expected: bool) -> None:
     one, other = forms("", inner, outer)
     assert one is not None
     assert other is not None
     assert one.is_within(other) is expected
 
 
-def test_the_text_of_a_form_is_for_messages() -> None:
+def test_text_of_a_path_in_messages() -> None:
     assert form("", 'os.path.join(args.out, f"{step}", "a.pt")').text == "{args.out}/{step}/a.pt"
     assert form("", 'Path("/data") / name').text == "/data/{name}"
 
 
-# Random literal expressions, evaluated for real.
+# Random literal expressions, evaluated in Python.
 
 SEGMENTS = ("a", "b", "c/d", ".", "..", "./a", "a/", "/a", "a//b", "a.pt")
 
 
 @st.composite
 def texts(draw: st.DrawFn, depth: int, names: tuple[str, ...]) -> str:
-    """An expression whose value is a text."""
+    """An expression whose value is a string."""
     if depth == 0:
         return draw(st.sampled_from([*map(repr, SEGMENTS), *names]))
     one, other = (draw(texts(depth - 1, names)) for _ in range(2))
@@ -272,12 +272,12 @@ def purepaths(draw: st.DrawFn, depth: int, names: tuple[str, ...]) -> str:
 
 
 def unquoted(text: str) -> str:
-    """An expression as it may stand within an f-string that is quoted with single quotes."""
+    """An expression that is valid inside an f-string in single quotes."""
     return text.replace("'", '"') if text.count('"') == 0 and "{" not in text and "\\" not in text else '"a"'
 
 
 def canonical(value: object) -> str:
-    """A path without what makes no difference: dots and slashes at the end or in a row."""
+    """A path without redundant dots and slashes."""
     text = str(value)
     parts = [part for part in text.split("/") if part not in {"", "."}]
     return ("/" if text.startswith("/") else "") + "/".join(parts)
@@ -309,7 +309,7 @@ def test_equal_forms_are_equal_paths(program: tuple[str, str, str]) -> None:
             assert canonical(one.text or ("/" if one.components else "")) == value
 
 
-# Who shares a path.
+# Which processes share a path.
 
 
 @pytest.mark.parametrize(
@@ -346,7 +346,7 @@ def test_equal_forms_are_equal_paths(program: tuple[str, str, str]) -> None:
         pytest.param("p = args.p or tempfile.mkdtemp()", "p", id="or"),
     ],
 )  # fmt: skip
-def test_private(code: str, expr: str) -> None:
+def test_private_paths(code: str, expr: str) -> None:
     assert form(code, expr).rank_dependent
 
 
@@ -367,7 +367,7 @@ def test_private(code: str, expr: str) -> None:
         pytest.param("", 'f"{d}/{dist.get_world_size()}"', id="world size"),
     ],
 )
-def test_not_private(code: str, expr: str) -> None:
+def test_paths_that_are_not_private(code: str, expr: str) -> None:
     assert not form(code, expr).rank_dependent
 
 
@@ -486,7 +486,7 @@ PRIVATE_SITES = {
 
 
 @pytest.mark.parametrize("text", PRIVATE_SITES.values(), ids=PRIVATE_SITES)
-def test_private_sites(text: str) -> None:
+def test_private_call_sites(text: str) -> None:
     names = "import os\ndef folder(d):\n    return d + str(os.getpid())\nFOLDER = f'run-{os.getpid()}'\n"
     assert reach(text, names=names) is Reach.PRIVATE
 
@@ -528,17 +528,17 @@ SHARED_SITES = {
 
 
 @pytest.mark.parametrize("text", SHARED_SITES.values(), ids=SHARED_SITES)
-def test_shared_sites(text: str) -> None:
+def test_shared_call_sites(text: str) -> None:
     assert reach(text) is Reach.SHARED
 
 
 @pytest.mark.parametrize("path", ["/tmp/a", "/dev/shm/a", "/var/tmp/a"])
-def test_node_local_sites(path: str) -> None:
+def test_node_local_call_sites(path: str) -> None:
     assert reach(f"def main(name):\n    os.makedirs(os.path.join({path!r}, name))\n") is Reach.NODE
 
 
 @pytest.mark.parametrize("path", ["tmp/a", "/tmpfs/a", "/data/tmp"])
-def test_sites_that_only_look_local(path: str) -> None:
+def test_paths_that_only_look_node_local(path: str) -> None:
     assert reach(f"def main(name):\n    os.makedirs(os.path.join({path!r}, name))\n") is Reach.SHARED
 
 
@@ -550,8 +550,8 @@ def test_sites_that_only_look_local(path: str) -> None:
         pytest.param("called(" * 12 + "'name'" + ")" * 12, id="functions of the project"),
     ],
 )
-def test_calls_in_calls_are_not_read_twice_at_each_level(expr: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else twelve levels are four thousand readings, and twenty take half a minute."""
+def test_nested_calls_are_normalized_once_per_level(expr: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the work doubles per level, and twenty levels take half a minute."""
     read, readings = PathNormalizer.pieces, []
 
     def noted(self: PathNormalizer, part: m.Expr, scope: Environment, depth: int) -> object:
@@ -564,7 +564,7 @@ def test_calls_in_calls_are_not_read_twice_at_each_level(expr: str, monkeypatch:
     assert 12 <= len(readings) <= 200
 
 
-def test_names_of_names_are_followed_so_deep() -> None:
+def test_alias_chains_are_followed_to_a_limit() -> None:
     code = "name0 = 'out'\n" + "".join(f"name{n + 1} = name{n} + '/a'\n" for n in range(20))
     near, far = forms(code, "name5", "name20")
     assert near is not None
@@ -572,6 +572,6 @@ def test_names_of_names_are_followed_so_deep() -> None:
     assert far is None
 
 
-def test_more_paths_than_are_remembered() -> None:
+def test_more_paths_than_the_memo_holds() -> None:
     found = forms("", *(f"'out/{n}'" for n in range(1500)))
     assert [None if path is None else path.text for path in found] == [f"out/{n}" for n in range(1500)]

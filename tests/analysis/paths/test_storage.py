@@ -1,4 +1,4 @@
-"""Which paths the settings name as shared, or as the node's own."""
+"""Which paths the settings declare as shared or node-local."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ NFS = path("/mnt/nfs/a/b.pt")
         ("$WORK", None, "os.getenv('WORK')", True),
     ],
 )
-def test_a_name_fits(name: str, named: AbstractPath | None, spelled: str, fits: bool) -> None:
+def test_storage_name_matches_path(name: str, named: AbstractPath | None, spelled: str, fits: bool) -> None:
     assert Storage(shared=(name,)).named(named, spelled) is (True if fits else None)
     assert Storage(local=(name,)).named(named, spelled) is (False if fits else None)
 
 
-def test_the_longer_name_decides() -> None:
+def test_longest_matching_name_wins() -> None:
     storage = Storage(shared=("/mnt",), local=("/mnt/nfs/a",))
     assert storage.named(NFS, "target") is False
     assert storage.named(path("/mnt/nfs/c"), "target") is True

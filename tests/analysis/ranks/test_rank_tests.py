@@ -1,4 +1,4 @@
-"""Rank tests: who is let through to a call, for every way in which code says so."""
+"""Rank checks: which ranks reach a call, for every way to write the check."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Case(NamedTuple):
 
 
 def cases(*rows: tuple[str, str, Runs], wrong: Mapping[str, str] | None = None) -> pytest.MarkDecorator:
-    """Parametrize with rows of name, code and answer; `wrong` says of some why the answer is another yet."""
+    """Parametrize with rows of name, code, and result; `wrong` gives the reasons for expected failures."""
     marks = {name: pytest.mark.xfail(reason=reason) for name, reason in (wrong or {}).items()}
     assert marks.keys() <= {name for name, _, _ in rows}
     return pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def in_main(code: str) -> Runs:
         "class A(sys.exit()): pass\nSITE",
     ],
 )
-def test_nobody_comes_to_what_stands_after_the_end(code: str) -> None:
+def test_code_after_exit_is_unreachable(code: str) -> None:
     assert sites_in_main(code) == []
     assert sites_in_main(code.replace("sys.exit()", "sys.stdin")) == [MANY]
 
@@ -97,7 +97,7 @@ def test_nobody_comes_to_what_stands_after_the_end(code: str) -> None:
         "name = items[SITE] = 1",
     ],
 )
-def test_what_is_called_to_store_something_is_called_once(code: str) -> None:
+def test_call_in_an_assignment_target_is_evaluated_once(code: str) -> None:
     assert sites_in_main(code) == [MANY]
 
 
@@ -133,14 +133,14 @@ def test_what_is_called_to_store_something_is_called_once(code: str) -> None:
     ("int()", "if int(rank) == 0: SITE", ONE),
     ("number in a variable", "first = 0\nif rank == first: SITE", ONE),
 )
-def test_branches(case: Case) -> None:
+def test_branch_conditions(case: Case) -> None:
     assert in_main(case.code) is case.runs
 
 
 FINALLY = functools.reduce(
     lambda inner, _: f"try: pass\nfinally:\n{indent(inner, '    ')}\n", range(16), "{}"
 )
-"""`finally` in `finally`, deeper than what is done there is followed again for each way out."""
+"""Nested `finally`, deeper than the analysis repeats its body for each exit."""
 
 
 @cases(
@@ -205,7 +205,7 @@ def test_early_exits(case: Case) -> None:
     ("an argument", "print(rank == 0, SITE)", MANY),
     ("contradiction", "if rank == 0:\n    if rank != 0: pass\n    else: SITE", ONE),
 )
-def test_combinations(case: Case) -> None:
+def test_boolean_combinations(case: Case) -> None:
     assert in_main(case.code) is case.runs
 
 
@@ -234,7 +234,7 @@ def test_combinations(case: Case) -> None:
     ("reassigned somewhere", "chosen = rank == 0\nif flag: chosen = debug\nif chosen: SITE", MANY),
     ("a name alone", "is_main = flag == 3\nif is_main: SITE", MANY),
 )
-def test_aliases(case: Case) -> None:
+def test_aliased_checks(case: Case) -> None:
     assert in_main(case.code) is case.runs
 
 
@@ -258,7 +258,7 @@ def test_aliases(case: Case) -> None:
     ("another variable", 'if int(os.environ["DEVICE"]) == 0: SITE', MANY),
     ("the size", 'if int(os.environ["WORLD_SIZE"]) > 1: SITE', MANY),
 )
-def test_environment(case: Case) -> None:
+def test_environment_variables(case: Case) -> None:
     assert in_main(case.code) is case.runs
 
 
@@ -276,7 +276,7 @@ def test_environment(case: Case) -> None:
     ("initialized", "if dist.is_initialized(): SITE", MANY),
     ("not alone", "if world_size == 1: return\nSITE", MANY),
 )
-def test_world(case: Case) -> None:
+def test_world_size_checks(case: Case) -> None:
     assert in_main(case.code) is case.runs
 
 
@@ -306,7 +306,7 @@ def test_world(case: Case) -> None:
     ("a certain node", "if args.node_rank == 3: SITE", MANY),
     ("a certain worker", "if config.worker_id == 3: SITE", MANY),
 )
-def test_other_scopes(case: Case) -> None:
+def test_local_and_group_rank_checks(case: Case) -> None:
     assert in_main(case.code) is case.runs
 
 
@@ -340,7 +340,7 @@ def test_other_scopes(case: Case) -> None:
     ("compared with the size", "if rank == world_size: SITE", MANY),
     wrong={"compared with the size": "any equality with a rank counts as one process"},
 )
-def test_no_guards(case: Case) -> None:
+def test_conditions_that_do_not_select_one_rank(case: Case) -> None:
     assert in_main(case.code) is case.runs
 
 
@@ -359,7 +359,7 @@ def test_no_guards(case: Case) -> None:
     ("a method alone", "self.me = 3|if self.is_first: SITE", MANY),
     ("reset elsewhere", "self.chosen = rank == 0|self.chosen = flag\nif self.chosen: SITE", MANY),
 )
-def test_attributes(case: Case) -> None:
+def test_checks_in_attributes(case: Case) -> None:
     first, _, then = case.code.partition("|")
     text = f"""\
 import os
@@ -417,7 +417,7 @@ LIBRARIES = [
 @pytest.mark.parametrize(
     ("head", "test", "expected"), [pytest.param(*row[1:], id=row[0]) for row in LIBRARIES]
 )
-def test_libraries(head: str, test: str, expected: Runs) -> None:
+def test_library_rank_checks(head: str, test: str, expected: Runs) -> None:
     assert (
         runs({"main.py": f"import os\n{head}\ndef main(out):\n    if {test}:\n        {SITE}\n"}) is expected
     )
@@ -485,7 +485,7 @@ def pair_or_none(flag):
 """
 
 
-def using(head: str, test: str) -> str:
+def file_with_check(head: str, test: str) -> str:
     return f"import os\n{head}\n\ndef main(out, flag):\n    if {test}:\n        {SITE}\n"
 
 
@@ -523,8 +523,8 @@ def using(head: str, test: str) -> str:
         pytest.param("from util import chosen", "chosen() or flag", MANY, id="or a condition"),
     ],
 )
-def test_predicates_of_another_file(head: str, test: str, expected: Runs) -> None:
-    assert runs({"util.py": PREDICATE, "main.py": using(head, test)}) is expected
+def test_predicates_in_another_file(head: str, test: str, expected: Runs) -> None:
+    assert runs({"util.py": PREDICATE, "main.py": file_with_check(head, test)}) is expected
 
 
 @pytest.mark.parametrize(
@@ -534,7 +534,7 @@ def test_predicates_of_another_file(head: str, test: str, expected: Runs) -> Non
             {
                 "pkg/__init__.py": "",
                 "pkg/util.py": PREDICATE,
-                "pkg/main.py": using("from .util import chosen", "chosen()"),
+                "pkg/main.py": file_with_check("from .util import chosen", "chosen()"),
             },
             id="relative",
         ),
@@ -543,7 +543,7 @@ def test_predicates_of_another_file(head: str, test: str, expected: Runs) -> Non
                 "pkg/__init__.py": "",
                 "pkg/util.py": PREDICATE,
                 "pkg/sub/__init__.py": "",
-                "pkg/sub/main.py": using("from ..util import chosen", "chosen()"),
+                "pkg/sub/main.py": file_with_check("from ..util import chosen", "chosen()"),
             },
             id="two levels up",
         ),
@@ -551,7 +551,7 @@ def test_predicates_of_another_file(head: str, test: str, expected: Runs) -> Non
             {
                 "pkg/__init__.py": "",
                 "pkg/util.py": PREDICATE,
-                "pkg/main.py": using("from . import util", "util.chosen()"),
+                "pkg/main.py": file_with_check("from . import util", "util.chosen()"),
             },
             id="relative module",
         ),
@@ -559,7 +559,7 @@ def test_predicates_of_another_file(head: str, test: str, expected: Runs) -> Non
             {
                 "pkg/__init__.py": "from .util import chosen",
                 "pkg/util.py": PREDICATE,
-                "main.py": using("from pkg import chosen", "chosen()"),
+                "main.py": file_with_check("from pkg import chosen", "chosen()"),
             },
             id="re-exported",
         ),
@@ -567,7 +567,7 @@ def test_predicates_of_another_file(head: str, test: str, expected: Runs) -> Non
             {
                 "pkg/__init__.py": "from .util import *",
                 "pkg/util.py": PREDICATE,
-                "main.py": using("import pkg", "pkg.chosen()"),
+                "main.py": file_with_check("import pkg", "pkg.chosen()"),
             },
             id="re-exported by star",
         ),
@@ -575,28 +575,28 @@ def test_predicates_of_another_file(head: str, test: str, expected: Runs) -> Non
             {
                 "pkg/__init__.py": "from pkg.util import chosen as first",
                 "pkg/util.py": PREDICATE,
-                "main.py": using("from pkg import first as ours", "ours()"),
+                "main.py": file_with_check("from pkg import first as ours", "ours()"),
             },
             id="renamed twice",
         ),
         pytest.param(
             {
                 "settings.py": "import os\nME = int(os.environ.get('RANK', 0))",
-                "main.py": using("from settings import ME", "ME == 0"),
+                "main.py": file_with_check("from settings import ME", "ME == 0"),
             },
             id="constant",
         ),
         pytest.param(
             {
                 "settings.py": "from os import environ\nME = int(environ['RANK'])\nOURS = ME == 0",
-                "main.py": using("import settings", "settings.OURS"),
+                "main.py": file_with_check("import settings", "settings.OURS"),
             },
             id="constant test",
         ),
         pytest.param(
             {
                 "settings.py": "import os\nRANK = int(os.getenv('RANK', '0'))",
-                "main.py": using("from settings import RANK", "RANK == 0"),
+                "main.py": file_with_check("from settings import RANK", "RANK == 0"),
             },
             id="global RANK",
         ),
@@ -604,7 +604,7 @@ def test_predicates_of_another_file(head: str, test: str, expected: Runs) -> Non
             {
                 "util.py": "import torch.distributed as dist\nclass State:\n    @property\n"
                 "    def ours(self):\n        return dist.get_rank() == 0\nstate = State()",
-                "main.py": using("from util import state", "state.ours"),
+                "main.py": file_with_check("from util import state", "state.ours"),
             },
             id="property of an imported object",
         ),
@@ -612,21 +612,21 @@ def test_predicates_of_another_file(head: str, test: str, expected: Runs) -> Non
             {
                 "util.py": "import torch.distributed as dist\nclass State:\n    @staticmethod\n"
                 "    def ours():\n        return dist.get_rank() == 0",
-                "main.py": using("from util import State", "State.ours()"),
+                "main.py": file_with_check("from util import State", "State.ours()"),
             },
             id="static method",
         ),
         pytest.param(
             {
                 "util.py": "import torch.distributed as dist\nours = lambda: dist.get_rank() == 0",
-                "main.py": using("from util import ours", "ours()"),
+                "main.py": file_with_check("from util import ours", "ours()"),
             },
             id="lambda",
             marks=pytest.mark.xfail(reason="a lambda in a variable of another file is not followed"),
         ),
     ],
 )
-def test_guards_across_files(files: dict[str, str]) -> None:
+def test_checks_across_files(files: dict[str, str]) -> None:
     assert runs(files) is ONE
 
 
@@ -689,7 +689,7 @@ def main(rank, flag, out):
         ),
     ],
 )
-def test_guards_of_callers(library: str, calls: str, expected: Runs) -> None:
+def test_checks_in_callers(library: str, calls: str, expected: Runs) -> None:
     assert runs({"lib.py": library, "main.py": f"{CALLER}{calls}\n"}) is expected
 
 
@@ -697,7 +697,7 @@ def test_guards_of_callers(library: str, calls: str, expected: Runs) -> None:
 @pytest.mark.parametrize(
     ("test", "expected"), [("number", OTHERS), ("not number", ONE), ("self", MANY), ("not name", MANY)]
 )
-def test_the_number_that_a_method_is_handed(decorator: str, test: str, expected: Runs) -> None:
+def test_spawn_index_of_a_method(decorator: str, test: str, expected: Runs) -> None:
     first = "number, name, self=None" if decorator == "@staticmethod" else "self, number, name"
     text = f"""\
         import os
@@ -724,7 +724,7 @@ def test_the_number_that_a_method_is_handed(decorator: str, test: str, expected:
         ("mp.spawn(save)", MANY),
     ],
 )
-def test_what_spawn_hands_on(spawn: str, expected: Runs) -> None:
+def test_spawn_arguments(spawn: str, expected: Runs) -> None:
     text = f"""\
         import os
         import torch.multiprocessing as mp
@@ -751,8 +751,8 @@ def test_what_spawn_hands_on(spawn: str, expected: Runs) -> None:
         pytest.param("number=True", MANY, id="a switch"),
     ],
 )
-def test_what_is_said_to_be_no_number_is_no_rank(parameter: str, expected: Runs) -> None:
-    """Its callers are not asked then."""
+def test_parameter_annotated_as_no_number_is_no_rank(parameter: str, expected: Runs) -> None:
+    """Its callers are not searched."""
     text = f"""\
         import os
         from pathlib import Path
@@ -781,7 +781,7 @@ def test_what_is_said_to_be_no_number_is_no_rank(parameter: str, expected: Runs)
         ("work(dist.get_rank(), out)\n    work(0, out)", MANY),
     ],
 )
-def test_the_number_is_a_constant_where_there_is_one_process(launch: str, expected: Runs, test: str) -> None:
+def test_constant_rank_in_a_single_process(launch: str, expected: Runs, test: str) -> None:
     text = f"""\
 import os
 import torch.distributed as dist
@@ -796,7 +796,7 @@ def main(size, out):
     assert runs({"main.py": text}) is expected
 
 
-def test_a_guard_three_calls_up() -> None:
+def test_check_three_calls_up() -> None:
     text = f"""\
         import os
         def main(rank, out):
@@ -830,7 +830,7 @@ def test_a_guard_three_calls_up() -> None:
         pytest.param("plain", "from util import plain", MANY, id="a plain one of the project"),
     ],
 )
-def test_decorators(decorator: str, head: str, expected: Runs) -> None:
+def test_rank_decorators(decorator: str, head: str, expected: Runs) -> None:
     util = """\
         import functools
         import torch.distributed as dist
@@ -862,14 +862,14 @@ def test_decorators(decorator: str, head: str, expected: Runs) -> None:
         ("worker_id", MANY),
     ],
 )
-def test_parameters_by_name(test: str, expected: Runs) -> None:
+def test_parameters_named_like_a_rank(test: str, expected: Runs) -> None:
     assert (
         runs({"main.py": f"import os\ndef save(out, {test}):\n    if {test} == 0:\n        {SITE}\n"})
         is expected
     )
 
 
-def test_a_parameter_is_what_the_callers_pass_whatever_its_name() -> None:
+def test_parameter_value_comes_from_the_callers() -> None:
     text = f"""\
         import os
         import torch.distributed as dist
@@ -890,12 +890,12 @@ def test_a_parameter_is_what_the_callers_pass_whatever_its_name() -> None:
         pytest.param("main.chosen = rank == 0|main.chosen", id="attribute of a function"),
     ],
 )
-def test_what_is_bound_elsewhere_too(code: str) -> None:
+def test_conditional_rebinding_invalidates_the_check(code: str) -> None:
     bound, _, test = code.partition("|")
     assert in_main(f"if flag: {bound}\nif {test}: SITE") is MANY
 
 
-def test_an_attribute_that_is_bound_in_another_method_too() -> None:
+def test_attribute_rebound_in_another_method() -> None:
     text = f"""\
         import os
         class Saver:
@@ -933,7 +933,7 @@ BINDING = """
     [(500, "", ONE), (501, "", MANY), (501, BINDING.strip(), ONE)],
     ids=["as many as are looked at", "too many", "too many, but it does so itself"],
 )
-def test_what_the_heirs_of_a_class_bind(heirs: int, own: str, expected: Runs) -> None:
-    """A base class of a library has thousands: what each of them does says nothing of an object."""
+def test_attributes_bound_in_subclasses(heirs: int, own: str, expected: Runs) -> None:
+    """Beyond 500 subclasses, what they bind is ignored: it says nothing about a given object."""
     classes = "".join(f"\n\nclass Saver{number}(Saver):{BINDING}" for number in range(heirs))
     assert runs({"saver.py": HEIRS.format(own=own) + classes}) is expected

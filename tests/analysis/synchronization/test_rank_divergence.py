@@ -1,4 +1,4 @@
-"""Values that differ between ranks, sequences of steps, and what decides over collectives."""
+"""Values that differ between ranks, operation sequences, and divergent collectives."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _project(tmp_path: Path) -> Maker:
 
 
 class Maker:
-    """Links a project of one file."""
+    """Links a single-file project."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -54,8 +54,8 @@ class Maker:
         return list(self(text).divergent())
 
 
-class TestDifferences:
-    """A test decides where its value can differ between ranks."""
+class TestRankDependentValues:
+    """A collective is divergent if its condition can differ between ranks."""
 
     @pytest.mark.parametrize(
         ("value", "kind"),
@@ -70,7 +70,7 @@ class TestDifferences:
             ("socket.gethostname().endswith('-0')", "own"),
         ],
     )
-    def test_what_differs(self, project: Maker, value: str, kind: str) -> None:
+    def test_values_that_differ_between_ranks(self, project: Maker, value: str, kind: str) -> None:
         text = f"""
             def f(path, limit):
                 found = {value}
@@ -99,7 +99,7 @@ class TestDifferences:
         ],
     )
     @pytest.mark.parametrize("form", ["if {}:", "found = {}\n    if found:"])
-    def test_what_is_equal(self, project: Maker, form: str, value: str) -> None:
+    def test_values_that_are_equal_on_all_ranks(self, project: Maker, form: str, value: str) -> None:
         text = f"def f(path, limit, step, settings):\n    {form.format(value)}\n        dist.barrier()\n"
         assert project.divergences(text) == []
 
@@ -129,7 +129,7 @@ class TestDifferences:
             ("name = os.path.exists(path) or None", "name is not None", "files"),
         ],
     )
-    def test_what_a_name_was_bound_to(self, project: Maker, head: str, test: str, kind: str | None) -> None:
+    def test_value_bound_to_a_name(self, project: Maker, head: str, test: str, kind: str | None) -> None:
         text = f"def f(path, limit):\n    {head}\n    if {test}:\n        dist.barrier()\n"
         kinds = [found.difference.kind for found in project.divergences(text) if found.difference]
         assert kinds == ([] if kind is None else [kind])
@@ -147,14 +147,14 @@ class TestDifferences:
             (LATEST.format("name in path"), None),
         ],
     )
-    def test_what_a_function_returns(self, project: Maker, body: str, kind: str | None) -> None:
+    def test_value_returned_by_a_function(self, project: Maker, body: str, kind: str | None) -> None:
         look = f"def look(path):\n    {body.strip()}\n"
         text = f"{look}\ndef f(path):\n    if look(path):\n        dist.barrier()\n"
         kinds = [found.difference.kind for found in project.divergences(text) if found.difference]
         assert kinds == ([] if kind is None else [kind])
 
     @pytest.mark.parametrize(("test", "found"), [("there", 1), ("size", 0)])
-    def test_a_part_of_what_a_function_returns(self, project: Maker, test: str, found: int) -> None:
+    def test_element_of_a_returned_tuple(self, project: Maker, test: str, found: int) -> None:
         text = f"""
             def look(path):
                 return os.path.exists(path), 1
@@ -166,7 +166,7 @@ class TestDifferences:
         """
         assert len(project.divergences(text)) == found
 
-    def test_a_property_is_what_its_function_returns(self, project: Maker) -> None:
+    def test_value_of_a_property(self, project: Maker) -> None:
         text = """
             class Store:
                 @property
@@ -186,7 +186,9 @@ class TestDifferences:
     @pytest.mark.parametrize(
         ("test", "found"), [("rank == 0", 1), ("rank is not None", 0), ("rank != -1", 0)]
     )
-    def test_whether_there_are_several_is_equal(self, project: Maker, test: str, found: int) -> None:
+    def test_check_for_a_distributed_run_is_equal_on_all_ranks(
+        self, project: Maker, test: str, found: int
+    ) -> None:
         text = f"""
             def f(path):
                 rank = int(os.environ.get("RANK", -1))
@@ -195,7 +197,7 @@ class TestDifferences:
         """
         assert len(project.divergences(text)) == found
 
-    def test_what_was_given_to_a_collective_is_equal(self, project: Maker) -> None:
+    def test_result_of_a_collective_is_equal_on_all_ranks(self, project: Maker) -> None:
         text = """
             def f(path):
                 found = torch.tensor([os.path.exists(path)])
@@ -213,7 +215,7 @@ class TestDifferences:
 
 
 class TestDivergences:
-    """How it comes about that some processes miss a meeting."""
+    """How some ranks come to skip a collective."""
 
     @pytest.mark.parametrize(
         ("how", "body"),
@@ -225,11 +227,11 @@ class TestDivergences:
             ("path", "torch.distributed.checkpoint.save({}, checkpoint_id=sorted(os.listdir(path))[-1])"),
         ],
     )
-    def test_how(self, project: Maker, how: str, body: str) -> None:
+    def test_kind_of_divergence(self, project: Maker, how: str, body: str) -> None:
         lines = "\n".join(f"    {line}" for line in body.split("\n"))
         assert [found.how for found in project.divergences(f"def f(path):\n{lines}\n")] == [how]
 
-    def test_the_first_of_several_speaks_for_all(self, project: Maker) -> None:
+    def test_only_the_first_collective_of_a_branch_is_reported(self, project: Maker) -> None:
         text = """
             def f():
                 if dist.get_rank() == 0:
@@ -240,7 +242,7 @@ class TestDivergences:
         (found,) = project.divergences(text)
         assert found.sync_point.span.line == 7
 
-    def test_those_who_die_may_take_the_others_along(self, project: Maker) -> None:
+    def test_rank_that_raises_before_a_collective(self, project: Maker) -> None:
         text = """
             def f(path):
                 if dist.get_rank() == 0:
@@ -252,7 +254,7 @@ class TestDivergences:
         assert found.raises
         assert project.divergences(text.format("not ")) == []
 
-    def test_a_setting_of_the_function_called_decides_too(self, project: Maker) -> None:
+    def test_setting_in_the_callee_makes_it_uncertain(self, project: Maker) -> None:
         text = """
             def wait(settings):
                 if settings.wait:
@@ -264,7 +266,7 @@ class TestDivergences:
         """
         assert [found.certain for found in project.divergences(text)] == [False]
 
-    def test_a_constant_rules_it_out(self, project: Maker) -> None:
+    def test_constant_argument_rules_out_divergence(self, project: Maker) -> None:
         text = """
             def save(wait=False):
                 if wait:
@@ -278,7 +280,7 @@ class TestDivergences:
         assert project.divergences(text.format("")) == []
         assert project.divergences(text.format("wait=False")) == []
 
-    def test_a_file_where_all_make_a_directory_is_a_mistake(self, project: Maker) -> None:
+    def test_isfile_check_on_a_directory_is_uncertain(self, project: Maker) -> None:
         text = """
             def f(path):
                 if os.path.{}(path):
@@ -290,12 +292,12 @@ class TestDivergences:
         assert [found.certain for found in project.divergences(text.format("isfile"))] == [False]
 
     @pytest.mark.parametrize("group", ["None", "dist.group.WORLD"])
-    def test_the_world_is_no_group(self, project: Maker, group: str) -> None:
+    def test_world_group_counts_as_all_ranks(self, project: Maker, group: str) -> None:
         text = "def f(tensor):\n    if dist.get_rank() == 0:\n        dist.all_reduce(tensor, group={})\n"
         assert len(project.divergences(text.format(group))) == 1
         assert project.divergences(text.format("tensor.process_group")) == []
 
-    def test_a_test_that_nobody_can_fail_any_more(self, project: Maker) -> None:
+    def test_condition_that_is_always_true(self, project: Maker) -> None:
         text = """
             def f():
                 if dist.get_rank() != 0:
@@ -307,7 +309,7 @@ class TestDivergences:
         """
         assert project.divergences(text) == []
 
-    def test_a_test_after_the_same_test_says_nothing_new(self, project: Maker) -> None:
+    def test_repeated_condition_is_not_reported_again(self, project: Maker) -> None:
         text = """
             def f():
                 if dist.get_rank() == 0:
@@ -317,7 +319,7 @@ class TestDivergences:
         (found,) = project.divergences(text)
         assert found.place.span.line == 6
 
-    def test_what_was_asked_under_a_name(self, project: Maker) -> None:
+    def test_named_condition_that_raises(self, project: Maker) -> None:
         text = """
             def f(path):
                 found = {}os.path.exists(path)
@@ -329,7 +331,7 @@ class TestDivergences:
         assert [found.raises for found in project.divergences(text.format(""))] == [True]
         assert project.divergences(text.format("not ")) == []
 
-    def test_a_handler_that_does_again_what_was_tried(self, project: Maker) -> None:
+    def test_handler_that_repeats_the_collective(self, project: Maker) -> None:
         text = """
             def f(path):
                 try:
@@ -349,8 +351,8 @@ class TestDivergences:
             ("Logger", "after_save_checkpoint", []),
         ],
     )
-    def test_who_calls_a_method(self, project: Maker, base: str, method: str, found: list[str]) -> None:
-        """Who overrides what a framework calls on one process may call it elsewhere."""
+    def test_framework_callbacks(self, project: Maker, base: str, method: str, found: list[str]) -> None:
+        """A method that a framework calls on one process may also be called from elsewhere."""
         text = f"""
             from lightning.pytorch.callbacks import Callback
             from lightning.pytorch.loggers import Logger
@@ -363,7 +365,7 @@ class TestDivergences:
         """
         assert [one.how for one in project.divergences(text)] == found
 
-    def test_a_file_may_come_in_between_two_tests(self, project: Maker) -> None:
+    def test_file_can_appear_between_two_checks(self, project: Maker) -> None:
         text = """
             def f(path):
                 found = os.path.exists(path)
@@ -377,9 +379,9 @@ class TestDivergences:
 
 
 class TestSequences:
-    """What happens in a function, in order."""
+    """The operations and collectives of a function, in order."""
 
-    def test_acts_and_meetings_of_what_is_called(self, project: Maker) -> None:
+    def test_sequence_includes_callees(self, project: Maker) -> None:
         text = """
             def inner(path):
                 os.makedirs(path)
@@ -401,7 +403,7 @@ class TestSequences:
         assert [step.span.line for step in steps] == [10, 11, 11]
         assert [len(step.conditions) for step in steps] == [0, 1, 1]
 
-    def test_no_more_than_so_many_are_followed(self, project: Maker) -> None:
+    def test_sequence_length_is_limited(self, project: Maker) -> None:
         text = "def f0(path):\n    os.makedirs(path)\n    os.rmdir(path)\n"
         for number in range(1, 5):
             text += f"def f{number}(path):\n" + f"    f{number - 1}(path)\n" * 120
@@ -410,7 +412,7 @@ class TestSequences:
         longest = [len(linked.sequences.of(f)) for f in module.functions]  # no rule asks for all of them
         assert longest == [0, 2, 200, 200, 200, 200]
 
-    def test_a_circle_of_calls_ends(self, project: Maker) -> None:
+    def test_recursive_calls_terminate(self, project: Maker) -> None:
         text = """
             def one(path):
                 two(path)
@@ -423,10 +425,10 @@ class TestSequences:
         assert {found.how for found in project.divergences(text)} == {"branch"}
 
 
-class TestOthersUnderOneGuard:
-    """The first meeting that is missed names those in the same branch that are missed with it."""
+class TestLaterCollectives:
+    """The first skipped collective lists the others in the same branch."""
 
-    def test_all_in_the_branch_are_named(self, project: Maker) -> None:
+    def test_all_collectives_in_the_branch_are_listed(self, project: Maker) -> None:
         [found] = project.divergences(
             """
             def collect(batch, boxes):
@@ -444,7 +446,7 @@ class TestOthersUnderOneGuard:
         assert found.sync_point.span.line == 8
         assert [later.span.line for later in found.later] == [10, 11]
 
-    def test_what_stands_behind_the_branch_is_not(self, project: Maker) -> None:
+    def test_collectives_after_the_branch_are_not_listed(self, project: Maker) -> None:
         [found] = project.divergences(
             """
             def collect(ready):
@@ -456,7 +458,7 @@ class TestOthersUnderOneGuard:
         )
         assert found.later == ()
 
-    def test_what_stands_behind_a_way_out_is_not(self, project: Maker) -> None:
+    def test_collectives_after_an_early_return_are_not_listed(self, project: Maker) -> None:
         [found] = project.divergences(
             """
             def collect():

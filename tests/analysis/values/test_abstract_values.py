@@ -1,4 +1,4 @@
-"""What names stand for: many of them, and many branches that bind one."""
+"""Values of names: many names, and many branches that bind one name."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def function() -> LinkedFunction:
     return module.functions[1]
 
 
-def test_every_scope_keeps_what_it_bound() -> None:
-    """Scopes are joined on the way; none of those made before sees what came later."""
+def test_every_environment_keeps_its_bindings() -> None:
+    """Environments share storage; an earlier one must not see later bindings."""
     owner = function()
     rng = random.Random(7)
     scope = Environment(owner, {})
@@ -51,7 +51,7 @@ def test_every_scope_keeps_what_it_bound() -> None:
         assert scope.get("never") is None
 
 
-def test_a_scope_does_not_hold_all_names_again_and_again() -> None:
+def test_environments_share_storage() -> None:
     scope, count = Environment(function(), {}), 20_000
     held: dict[int, Environment] = {}
     for number in range(count):
@@ -67,7 +67,7 @@ def test_a_scope_does_not_hold_all_names_again_and_again() -> None:
     assert length < 100
 
 
-def test_a_name_that_many_branches_bind_is_unknown() -> None:
+def test_name_bound_in_many_branches_becomes_unknown() -> None:
     start = Environment(function(), {"x": Unknown()})
     test, scope = Expression(m.Name("a"), start), start
     for number in range(3000):
@@ -81,21 +81,21 @@ def test_a_name_that_many_branches_bind_is_unknown() -> None:
     assert len(expressions_of(few.get("x"))) == 50
 
 
-def below(kind: type[Record]) -> Iterator[type[Record]]:
+def subclasses_of(kind: type[Record]) -> Iterator[type[Record]]:
     for one in kind.__subclasses__():
         yield one
-        yield from below(one)
+        yield from subclasses_of(one)
 
 
-def test_records_never_change() -> None:
+def test_records_are_frozen() -> None:
     for found in pkgutil.walk_packages(fsrace_lint.analysis.__path__, "fsrace_lint.analysis."):
         importlib.import_module(found.name)
-    records = list(below(Record))
+    records = list(subclasses_of(Record))
     assert len(records) > 50
     assert [one.__name__ for one in records if not one.__struct_config__.frozen] == []
 
 
-def test_nothing_is_known_of_a_name_that_is_bound_in_too_many_branches() -> None:
+def test_conditional_value_becomes_unknown_at_the_limit() -> None:
     flows = project({"main.py": "def main():\n    pass\n"}).flows
     _, function = flows.table.modules[0].functions
     scope = flows.final_environment(function)

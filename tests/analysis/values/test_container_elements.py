@@ -1,4 +1,4 @@
-"""What parts of collections, annotations and names say of objects whose class no call shows."""
+"""Types of objects inferred from container elements, annotations, and names."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ TWICE = "class Twice:\n    def m(self): pass\n"
 
 
 def denoted(text: str) -> str | None:
-    """Spell what the one expression that is marked in a file denotes; an object by its class."""
+    """What the marked expression in a file denotes; an object is shown by its class."""
     event = marked(linked := project({"lib.py": LIB, "other.py": TWICE, "main.py": f"{IMPORTS}{text}"}))
     resolver = linked.flows.resolver
     return resolver.type_name(resolver.symbol(event.call.arguments[0], event.state.scope))
@@ -169,7 +169,7 @@ def denoted(text: str) -> str | None:
         ("One[0]", "lib.One"),
     ],
 )
-def test_results_fields_and_parts(expr: str, expected: str | None) -> None:
+def test_results_fields_and_elements(expr: str, expected: str | None) -> None:
     assert denoted(f"def main(a, b):\n    mark({expr})\n") == expected
 
 
@@ -200,7 +200,7 @@ def test_annotated_parameters(annotation: str, part: str, expected: str | None) 
 
 
 @pytest.mark.parametrize(("depth", "expected"), [(2, "lib.One"), (20, None)])
-def test_a_part_is_followed_so_deep_and_no_deeper(depth: int, expected: str | None) -> None:
+def test_nesting_depth_of_elements_is_limited(depth: int, expected: str | None) -> None:
     inside = "[" * depth + "One()" + "]" * depth + "[0]" * depth
     assert denoted(f"def main(a, b):\n    mark({inside})\n") == expected
 
@@ -255,7 +255,7 @@ def test_loops_and_contexts(loop: str, expr: str, expected: str | None) -> None:
         ("x = cast(a)\n    mark(x)", None),
     ],
 )
-def test_variables(text: str, expected: str | None) -> None:
+def test_local_variables(text: str, expected: str | None) -> None:
     assert denoted(f"def main(a, b):\n    {text}\n") == expected
 
 
@@ -301,14 +301,14 @@ def test_defaults_and_namesakes(parameter: str, expr: str, expected: str | None)
         ("Thing[X]", EACH, []),
     ],
 )
-def test_parts_of_annotations(annotation: str, step: int | str, expected: list[str]) -> None:
+def test_element_annotations(annotation: str, step: int | str, expected: list[str]) -> None:
     facts = facts_of(f"def f() -> {annotation}: pass\n")
     returns = facts.functions[1].returns
     assert returns is not None
     assert [spell(part) for part in parts_of(returns, step)] == expected
 
 
-def test_what_is_annotated_in_a_class() -> None:
+def test_annotated_class_fields() -> None:
     facts = facts_of(LIB)
     fields = next(class_ for class_ in facts.classes if class_.name == "Fields")
     assert [name for name, _ in fields.annotated] == [
@@ -323,10 +323,10 @@ def test_what_is_annotated_in_a_class() -> None:
     assert all(class_.annotated == () for class_ in facts.classes if class_ is not fields)
 
 
-def test_a_result_that_is_nothing_is_not_annotated() -> None:
+def test_none_return_annotation_is_dropped() -> None:
     assert facts_of("def f() -> None: pass\n").functions[1].returns is None
 
 
-def test_lists_that_hold_each_other_end() -> None:
+def test_mutually_recursive_lists_terminate() -> None:
     assert denoted("def main(a, b):\n    x = [y]\n    y = [x]\n    mark(x[0][0][0][0])\n") is None
     assert denoted("class C:\n    def __init__(self):\n        self.x = self.x\n\nmark(C().x[0])\n") is None

@@ -1,4 +1,4 @@
-"""What names mean: imports, attributes, methods; and that nothing goes on forever."""
+"""Name resolution: imports, attributes, and methods; and termination."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ LIB = "def f(): pass\nclass C:\n    def m(self): pass\n    @staticmethod\n    de
 
 
 def meaning(files: Mapping[str, str], head: str, expr: str, path: str = "main.py") -> str | None:
-    """Spell what an expression denotes in a function of one more file; an object by its class."""
+    """What an expression denotes in a function of an added file; an object is shown by its class."""
     text = f"{head}\ndef main(a, b):\n    mark({expr})\n"
     event = marked(linked := project({**files, path: text}))
     resolver = linked.flows.resolver
     return resolver.type_name(resolver.symbol(event.call.arguments[0], event.state.scope))
 
 
-def test_a_function_and_a_class_are_shown_by_their_names_alone() -> None:
+def test_repr_of_functions_and_classes() -> None:
     (module,) = project({"lib.py": LIB}).flows.table.modules
     assert repr(module.functions[1:]) == "(lib.f, lib.C.m, lib.C.s)"
     assert repr(module.top_classes) == "{'C': lib.C}"
@@ -79,7 +79,7 @@ def test_a_function_and_a_class_are_shown_by_their_names_alone() -> None:
         ("from lib import f", "a or f", "lib.f"),
     ],
 )
-def test_names(head: str, expr: str, expected: str | None) -> None:
+def test_names_and_imports(head: str, expr: str, expected: str | None) -> None:
     assert meaning({"lib.py": LIB}, head, expr) == expected
 
 
@@ -116,7 +116,7 @@ PACKAGE = {
         ("pkg/sub/main.py", "from .deep import d", "d", "pkg.sub.deep.d"),
     ],
 )
-def test_packages(path: str, head: str, expr: str, expected: str) -> None:
+def test_names_in_packages(path: str, head: str, expr: str, expected: str) -> None:
     assert meaning(PACKAGE, head, expr, path) == expected
 
 
@@ -264,7 +264,7 @@ def test_packages(path: str, head: str, expr: str, expected: str) -> None:
         ),
     ],
 )
-def test_layouts(files: dict[str, str], path: str, head: str, expr: str, expected: str) -> None:
+def test_project_layouts(files: dict[str, str], path: str, head: str, expr: str, expected: str) -> None:
     assert meaning(files, head, expr, path) == expected
 
 
@@ -382,8 +382,8 @@ def made_late():
         pytest.param("x", "for x in (Helper(), Helper()): pass", "x.act", None, id="element"),
     ],
 )
-def test_objects(signature: str, code: str, expr: str, expected: str | None) -> None:
-    """In `main`, a method of Derived."""
+def test_objects_and_attributes(signature: str, code: str, expr: str, expected: str | None) -> None:
+    """The expression is in `main`, a method of Derived."""
     body = indent(f"{code}\nmark({expr})\n", "        ")
     first = "" if signature == "self" else "self, "
     derived, helper = CLASSES.split("class Helper:")
@@ -590,7 +590,7 @@ def test_objects(signature: str, code: str, expr: str, expected: str | None) -> 
         ),
     ],
 )
-def test_calls_are_followed_to_methods(text: str, expected: Runs) -> None:
+def test_method_calls_are_resolved(text: str, expected: Runs) -> None:
     assert runs({"main.py": text}) is expected
 
 
@@ -631,8 +631,8 @@ CYCLES = {
 }
 
 
-def everything(linked: Project) -> int:
-    """Ask for all that a check asks for."""
+def run_all_queries(linked: Project) -> int:
+    """Run all queries of a check."""
     sites = [*linked.accesses("mkdir", "write"), *linked.instantiated("mkdir", "write")]
     for module in linked.flows.table.modules:
         for function in module.functions:
@@ -643,12 +643,12 @@ def everything(linked: Project) -> int:
 
 
 @pytest.mark.parametrize("files", CYCLES.values(), ids=CYCLES)
-def test_cycles_end(files: dict[str, str]) -> None:
+def test_cycles_terminate(files: dict[str, str]) -> None:
     users = "\n".join(
         f"from {path[:-3].replace('/', '.')} import *" for path in files if "__init__" not in path
     )
     body = "if f() == 0 or x == 0 or A().p:\n    open(x, 'w')\n    open(A().f(), 'w')\n    A().x.f()\n"
-    everything(project({**files, "main.py": f"{users}\n{body}"}))
+    run_all_queries(project({**files, "main.py": f"{users}\n{body}"}))
 
 
 def chain(count: int, call: str) -> str:
@@ -690,44 +690,44 @@ CHAINS = {
 
 
 @pytest.mark.parametrize("text", CHAINS.values(), ids=CHAINS)
-def test_long_chains_end(text: str) -> None:
+def test_long_chains_terminate(text: str) -> None:
     limit = sys.getrecursionlimit()
-    assert everything(project({"main.py": text})) >= 0
+    assert run_all_queries(project({"main.py": text})) >= 0
     assert sys.getrecursionlimit() == limit
 
 
-def test_a_chain_of_files_ends() -> None:
+def test_long_import_chain_terminates() -> None:
     files = {f"m{i}.py": f"from m{i + 1} import f\n" for i in range(300)}
-    everything(project({**files, "m300.py": LIB, "main.py": "from m0 import f\nf()\n"}))
+    run_all_queries(project({**files, "m300.py": LIB, "main.py": "from m0 import f\nf()\n"}))
 
 
-def test_a_chain_of_files_that_hand_on_a_class_ends() -> None:
+def test_long_reexport_chain_of_a_class_terminates() -> None:
     text = "from m0 import C\nclass D(C): pass\nD().m()\n"
     for count, found in ((5, "C"), (300, None)):
         files = {f"m{i}.py": f"from m{i + 1} import C\n" for i in range(count)}
         linked = project({**files, f"m{count}.py": LIB, "main.py": text})
-        everything(linked)
+        run_all_queries(linked)
         (derived,) = next(m for m in linked.flows.table.modules if m.name == "main").classes
         assert [base.facts.name for base in derived.bases] == ([found] if found else [])
 
 
-def test_heirs_of_one_name_in_several_files() -> None:
+def test_subclasses_with_one_name_in_two_files() -> None:
     base = f"import os\nclass Base:\n    def __init__(self):\n        {SITE}\n"
     heir = "from base import Base\nclass Heir(Base): pass\ndef main(rank):\n    if rank == 0: Heir()\n"
     assert runs({"base.py": base, "one.py": heir, "two.py": heir}) is Runs.ONE
     assert runs({"base.py": base, "one.py": heir, "two.py": heir.replace("== 0", "> 0")}) is Runs.MANY
 
 
-def test_what_was_forgotten_is_found_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evicted_results_are_recomputed(monkeypatch: pytest.MonkeyPatch) -> None:
     few = query(shared=True, keep=1)(Resolver.denoted.compute)
     monkeypatch.setattr(Resolver, "denoted", few)
     more = "import os\ndef f(a):\n    os.makedirs(a.one)\n    os.makedirs(a.two)\n    os.makedirs(a.one)\n"
     cycle = CYCLES["a parameter passed to itself"]["a.py"]
     linked = project({"a.py": cycle, "b.py": CLASSES, "c.py": more})
-    assert everything(linked) == 8
+    assert run_all_queries(linked) == 8
 
 
-def test_a_guard_survives_a_chain_of_calls() -> None:
+def test_rank_check_holds_through_a_long_call_chain() -> None:
     calls = "".join(f"def f{i}(x):\n    f{i + 1}(x)\n" for i in range(200))
     text = (
         f"import os\ndef main(rank, x):\n    if rank == 0: f0(x)\n{calls}def f200(x):\n    os.makedirs(x)\n"
@@ -745,14 +745,14 @@ def test_a_guard_survives_a_chain_of_calls() -> None:
     ],
     ids=["by the package", "by the module", "by a module that imports it", "by a module in a module"],
 )
-def test_a_base_is_found_by_a_dotted_name(text: str) -> None:
+def test_base_class_by_dotted_name(text: str) -> None:
     files = {
         "pkg/__init__.py": "",
         "pkg/models.py": "class Base: pass\n",
         "pkg/again.py": "from pkg import models\nfrom pkg.models import Base\n",
     }
     linked = project({**files, "main.py": text})
-    everything(linked)
+    run_all_queries(linked)
     (derived,) = next(m for m in linked.flows.table.modules if m.name == "main").classes
     assert [base.facts.name for base in derived.bases] == ["Base"]
 
@@ -770,7 +770,7 @@ SET: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize(("body", "after"), SET.values(), ids=SET)
-def test_what_is_set_on_a_class(body: str, after: str) -> None:
+def test_attributes_set_on_a_class(body: str, after: str) -> None:
     lib = f"from pathlib import Path\nflag = 1\nclass Base:\n    {body}\nclass Derived(Base): pass\n{after}\n"
     files = {"lib.py": lib}
     assert meaning(files, "from lib import Derived", "Derived().shared.mkdir") == "pathlib.Path.mkdir"
@@ -820,10 +820,10 @@ CONSTANTS: dict[str, tuple[str, bool]] = {
 
 
 @pytest.mark.parametrize(("text", "is_known"), CONSTANTS.values(), ids=CONSTANTS)
-def test_a_constant_needs_nothing_to_be_followed(
+def test_constant_class_attribute_needs_no_flow_analysis(
     text: str, monkeypatch: pytest.MonkeyPatch, *, is_known: bool
 ) -> None:
-    """What is found is what following finds."""
+    """The shortcut finds the same as the flow analysis."""
 
     def values() -> tuple[list[m.Expr | None], int]:
         linked = project({"lib.py": f"flag = 1\n{text}"})
@@ -847,8 +847,8 @@ def test_a_constant_needs_nothing_to_be_followed(
     assert followed > 0 or not found
 
 
-def test_code_around_a_class_is_followed_for_what_it_sets_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To follow it for any name finds no more."""
+def test_module_flow_is_analyzed_only_for_attributes_that_it_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Analyzing it for every name finds nothing more."""
     head = "from pathlib import Path\nflag = 1\nclass Base:\n    "
     files = {f"set_{n}.py": f"{head}{body}\n{after}\n" for n, (body, after) in enumerate(SET.values())}
     files["heirs.py"] = (
@@ -872,7 +872,7 @@ def test_code_around_a_class_is_followed_for_what_it_sets_alone(monkeypatch: pyt
     assert known() == found
 
 
-def test_a_name_is_found_that_six_modules_hand_on() -> None:
+def test_name_reexported_by_six_modules() -> None:
     handing_on = {f"m{number}.py": f"from m{number + 1} import store\n" for number in range(6)}
     using = {"m6.py": "def store():\n    pass\n", "main.py": "from m0 import store\n"}
     flows = project({**handing_on, **using}).flows

@@ -1,6 +1,6 @@
-"""Work in several processes comes to the same as in one, whatever happens to the others.
+"""Parallel work gives the same result as serial work, also if workers die.
 
-What forks is run as a program of its own: the tests themselves have threads.
+Code that forks runs in a separate program, because the test process has threads.
 
 Shows: `engine/parallel/extraction.py`, `engine/parallel/machine.py`, `engine/parallel/progress.py`,
 `engine/parallel/workers.py`
@@ -57,7 +57,7 @@ def left():
 
 
 def program(body: str) -> str:
-    """What a program with this body prints; it must end well and say nothing else."""
+    """Run a program with this body and return its output; it must succeed with empty stderr."""
     text = HEAD + dedent(body)
     done = subprocess.run(
         [sys.executable, "-c", text], check=False, capture_output=True, text=True, timeout=120
@@ -67,7 +67,7 @@ def program(body: str) -> str:
 
 
 @given(st.lists(st.integers(0, 10**7), min_size=1, max_size=200), st.integers(2, 9))
-def test_shares_hold_everything_once(sizes: list[int], count: int) -> None:
+def test_shares_partition_the_items(sizes: list[int], count: int) -> None:
     shares = workers.shares_of(sizes, count)
     assert sorted(index for share in shares for index in share) == list(range(len(sizes)))
     assert len(shares) <= min(8 * count, workers.MOST)
@@ -76,19 +76,19 @@ def test_shares_hold_everything_once(sizes: list[int], count: int) -> None:
 
 
 @given(st.integers(2, 9), st.lists(st.integers(1, 100), min_size=200, max_size=400))
-def test_shares_are_about_equal(count: int, sizes: list[int]) -> None:
+def test_shares_are_balanced(count: int, sizes: list[int]) -> None:
     largest = sum(sizes[index] for index in workers.shares_of(sizes, count)[0])
     assert largest <= sum(sizes) / (8 * count) + max(sizes)
 
 
-def test_the_numbers_of_all_shares_fit_into_the_smallest_pipe() -> None:
+def test_share_numbers_fit_into_the_smallest_pipe() -> None:
     assert len(workers.shares_of([1] * 5000, 1000)) == workers.MOST
     assert workers.MOST * workers.NUMBER.size <= 4096
 
 
 @forking
-class TestSpread:
-    def test_several_processes_do_it(self) -> None:
+class TestParallelTask:
+    def test_work_runs_in_multiple_processes(self) -> None:
         found = json.loads(
             program("""
                 def work(item):
@@ -101,10 +101,10 @@ class TestSpread:
         )
         assert found == [4, False, 0]
 
-    def test_the_order_is_that_of_the_items(self) -> None:
+    def test_results_are_in_the_order_of_the_items(self) -> None:
         assert program("print(spread(lambda item: item * item) == [item * item for item in ITEMS])") == "True"
 
-    def test_what_the_first_item_finds_out_is_there_for_all(self) -> None:
+    def test_one_first_shares_its_state_with_all_workers(self) -> None:
         body = """
             known = []
 
@@ -118,7 +118,7 @@ class TestSpread:
         assert program(body) == "True True 40"
 
     @pytest.mark.parametrize("one_first", [False, True])
-    def test_every_item_is_told_once_and_in_the_parent(self, one_first: bool) -> None:
+    def test_observer_gets_each_item_once_in_the_parent(self, one_first: bool) -> None:
         body = """
             class Counts(Observer):
                 steps, copied = [], False
@@ -135,7 +135,7 @@ class TestSpread:
         """
         assert program(body.replace("ONE_FIRST", str(one_first))) == "40 True False"
 
-    def test_rooms_share_the_time_that_passed(self) -> None:
+    def test_elapsed_time_is_divided_between_stages(self) -> None:
         body = """
             class Measures(Observer):
                 taken, booked = 0.0, {}
@@ -162,7 +162,7 @@ class TestSpread:
 
     @pytest.mark.parametrize("way", ["os.kill(os.getpid(), signal.SIGKILL)", "os._exit(0)", "sys.exit()"])
     @pytest.mark.parametrize("when", ["item == 7", "item % 5 == 3", "True"])
-    def test_what_a_dead_worker_leaves_is_done_here(self, way: str, when: str) -> None:
+    def test_parent_finishes_the_items_of_a_dead_worker(self, way: str, when: str) -> None:
         body = f"""
             def work(item):
                 if os.getpid() != PARENT and ({when}):
@@ -173,7 +173,7 @@ class TestSpread:
         """
         assert program(body) == "True 0"
 
-    def test_a_message_that_breaks_off(self) -> None:
+    def test_truncated_message_of_a_dead_worker(self) -> None:
         body = """
             real = os.write
 
@@ -189,14 +189,14 @@ class TestSpread:
         assert program(body) == "True 0"
 
     @pytest.mark.parametrize("value", ["'half a character: \\udcff'", "2 ** 90"])
-    def test_what_cannot_be_sent_is_done_here(self, value: str) -> None:
+    def test_parent_repeats_items_whose_result_cannot_be_sent(self, value: str) -> None:
         body = f"""
             found = spread(lambda item: {value} if item == 5 else item, kind=int | str)
             print(found == [{value} if item == 5 else item for item in ITEMS])
         """
         assert program(body) == "True"
 
-    def test_what_cannot_be_done_fails_as_in_one_process(self) -> None:
+    def test_exception_is_raised_in_the_parent(self) -> None:
         body = """
             try:
                 spread(lambda item: 1 // (item - 5))
@@ -206,7 +206,7 @@ class TestSpread:
         assert program(body) == "as ever 0"
 
     @pytest.mark.parametrize("first", [0, 2])
-    def test_no_more_processes(self, first: int) -> None:
+    def test_failing_fork_uses_fewer_processes(self, first: int) -> None:
         body = f"""
             real, made = os.fork, []
 
@@ -224,12 +224,12 @@ class TestSpread:
     def test_large_results(self) -> None:
         assert program("print(set(map(len, spread(lambda item: 'x' * 3_000_000, kind=str))))") == "{3000000}"
 
-    def test_nothing_is_printed_twice(self) -> None:
+    def test_buffered_output_is_printed_once(self) -> None:
         body = "sys.stdout.write('once')\nspread(lambda item: item)"
         assert program(body) == "once"
 
     @pytest.mark.parametrize("to_all", [True, False])
-    def test_an_interrupt_ends_all_of_them(self, to_all: bool) -> None:
+    def test_interrupt_ends_all_workers(self, to_all: bool) -> None:
         body = """
             def work(item):
                 os.write(1, b"begun\\n")
@@ -245,12 +245,12 @@ class TestSpread:
             assert process.stdout is not None
             assert [process.stdout.readline() for _ in range(4)] == ["begun\n"] * 4
             (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
-            # nobody else has the pipe open, or this would wait for ever
+            # no other process holds the pipe open, or this read would never return
             assert process.stdout.read() == "interrupted 0\n"
         with pytest.raises(ProcessLookupError):
             os.killpg(process.pid, 0)
 
-    def test_workers_whose_parent_is_killed_end(self) -> None:
+    def test_workers_exit_if_the_parent_is_killed(self) -> None:
         body = """
             def work(item):
                 os.write(1, b"begun\\n")
@@ -263,17 +263,17 @@ class TestSpread:
             assert process.stdout is not None
             assert process.stdout.readline() == "begun\n"
             process.kill()
-            said = process.stdout.read().count("begun")
-        assert said < 40, "the pipe closes when the last of them has ended, before all is done"
+            output = process.stdout.read().count("begun")
+        assert output < 40, "the pipe closes when the last of them has ended, before all is done"
 
 
-class TestWhereItDoesNotPay:
-    def each(self, sizes: list[int], jobs: int) -> set[int]:
+class TestSerialFallback:
+    def pids_of(self, sizes: list[int], jobs: int) -> set[int]:
         task: Task[int, int] = Task(lambda _: os.getpid(), int, "query")
         return set(task.each(sizes, sizes, jobs, SILENT))
 
     @pytest.fixture(autouse=True)
-    def _nobody_forks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def _forbid_fork(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def fork() -> int:
             raise AssertionError("this must not fork")
 
@@ -282,32 +282,34 @@ class TestWhereItDoesNotPay:
     @pytest.mark.parametrize(
         ("sizes", "jobs"), [([SHARE] * 9, 1), ([SHARE // 10] * 15, 4), ([100 * SHARE], 4), ([], 4), ([0], 4)]
     )
-    def test_one_process(self, sizes: list[int], jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_small_work_or_one_job_runs_serially(
+        self, sizes: list[int], jobs: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(workers, "may_fork", lambda: True)
-        assert self.each(sizes, jobs) <= {os.getpid()}
+        assert self.pids_of(sizes, jobs) <= {os.getpid()}
 
-    def test_beside_other_threads(self) -> None:
-        """A thread that holds a lock is not in the copy, but the lock is."""
+    def test_no_fork_with_other_threads(self) -> None:
+        """A forked child would inherit a held lock but not the thread that releases it."""
         done = threading.Event()
         other = threading.Thread(target=done.wait)
         other.start()
         try:
-            assert self.each([SHARE] * 9, 4) == {os.getpid()}
+            assert self.pids_of([SHARE] * 9, 4) == {os.getpid()}
         finally:
             done.set()
             other.join()
 
-    def test_on_macos(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_no_fork_on_macos(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "platform", "darwin")
-        assert self.each([SHARE] * 9, 4) == {os.getpid()}
+        assert self.pids_of([SHARE] * 9, 4) == {os.getpid()}
 
-    def test_where_there_is_no_fork(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_platform_without_fork(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delattr(os, "fork")
-        assert self.each([SHARE] * 9, 4) == {os.getpid()}
+        assert self.pids_of([SHARE] * 9, 4) == {os.getpid()}
 
 
-class TestProcessors:
-    def test_those_that_this_process_may_use(self) -> None:
+class TestCpuCount:
+    def test_cpu_affinity_is_respected(self) -> None:
         if not hasattr(os, "sched_setaffinity"):
             pytest.skip("processors are not chosen on this system")
         text = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); from"
@@ -318,7 +320,7 @@ class TestProcessors:
         ("text", "expected"),
         [("max 100000\n", 64), ("150000 100000\n", 2), ("1000 100000\n", 1), ("x\n", 64), (None, 64)],
     )
-    def test_a_container_allows_fewer(
+    def test_cgroup_quota_is_respected(
         self, text: str | None, expected: int, here: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(64), raising=False)
@@ -329,7 +331,7 @@ class TestProcessors:
 
 
 @pytest.mark.parametrize("is_on", [True, False])
-def test_what_was_on_is_on_again(is_on: bool) -> None:
+def test_gc_state_is_restored(is_on: bool) -> None:
     (gc.enable if is_on else gc.disable)()
     try:
         with contextlib.suppress(KeyboardInterrupt), machine.gc_disabled():
@@ -340,7 +342,7 @@ def test_what_was_on_is_on_again(is_on: bool) -> None:
         gc.enable()
 
 
-def test_what_a_run_leaves_is_old_at_once_and_not_held_on_to() -> None:
+def test_objects_of_a_run_are_promoted_and_unfrozen() -> None:
     gc.collect()
     with machine.gc_disabled():
         made: list[object] = []
@@ -348,7 +350,7 @@ def test_what_a_run_leaves_is_old_at_once_and_not_held_on_to() -> None:
     assert gc.get_freeze_count() == 0
 
 
-def test_what_the_program_around_a_run_has_frozen_stays_so() -> None:
+def test_objects_frozen_before_the_run_stay_frozen() -> None:
     made: list[list[int]] = [[] for _ in range(machine.FROZEN_AT_STARTUP)]
     gc.freeze()
     try:
@@ -362,7 +364,7 @@ def test_what_the_program_around_a_run_has_frozen_stays_so() -> None:
 @pytest.mark.parametrize(
     ("around", "expected"), [("contextlib.nullcontext", "looked for\n"), ("machine.gc_disabled", "")]
 )
-def test_nothing_is_looked_through_at_the_end(around: str, expected: str) -> None:
+def test_no_collection_at_interpreter_exit(around: str, expected: str) -> None:
     program = f"""
         import contextlib
         from fsrace_lint.engine.parallel import machine
@@ -453,36 +455,36 @@ class TestCheck:
         done = subprocess.run(command, check=False, capture_output=True, timeout=120)
         return done.returncode, done.stdout, done.stderr
 
-    def test_a_killed_worker_loses_nothing(self, large_project: Path) -> None:
+    def test_killed_worker_does_not_change_the_report(self, large_project: Path) -> None:
         one = start("check", "--format=json", "--jobs=1", "--show-silenced")
         assert one.stdout.count(b"FSR101") >= 12
         killed = self.outcome(KILLING, "--format=json", "--jobs=3", "--show-silenced")
         assert killed == (one.returncode, one.stdout, one.stderr)
 
-    def test_what_leads_where_is_sought_once_and_in_the_parent(self, large_project: Path) -> None:
-        _, told, _ = self.outcome(LEADING, "--quiet", "--no-cache", "--jobs=3")
-        begun, *sought = (line for line in told.decode().splitlines() if " in " in line[:10])
+    def test_call_graph_is_searched_once_in_the_parent(self, large_project: Path) -> None:
+        _, printed, _ = self.outcome(LEADING, "--quiet", "--no-cache", "--jobs=3")
+        begun, *sought = (line for line in printed.decode().splitlines() if " in " in line[:10])
         assert sought == [begun.replace("begun", "sought")]
 
-    def test_rules_that_fail(self, large_project: Path) -> None:
+    def test_failing_rules_report_the_same_errors(self, large_project: Path) -> None:
         one, three = (self.outcome(FAILING, "--format=json", f"--jobs={jobs}") for jobs in (1, 3))
         assert one == three
         assert one[0] == 2
         assert [error["path"] for error in json.loads(one[1])["errors"]] == ["pkg0/m3.py", "pkg2/m8.py"]
 
-    def test_verbose_tells_the_same_but_for_the_time(self, large_project: Path) -> None:
+    def test_verbose_output_differs_only_in_time(self, large_project: Path) -> None:
         one, three = (
             start("check", "-v", "--no-cache", "--statistics", f"--jobs={jobs}").stderr.decode()
             for jobs in (1, 3)
         )
         assert one.splitlines()[:-1] == three.splitlines()[:-1]
-        rooms = [
+        stages = [
             sorted(part.split()[0] for part in text.splitlines()[-1][6:].split(", ")) for text in (one, three)
         ]
-        assert rooms[0] == rooms[1]
-        assert {"extract", "query", "suppress"} < {*rooms[1]}
+        assert stages[0] == stages[1]
+        assert {"extract", "query", "suppress"} < {*stages[1]}
 
-    def test_progress_on_a_terminal_does_not_keep_it_in_one_process(self, large_project: Path) -> None:
+    def test_progress_bar_does_not_prevent_forking(self, large_project: Path) -> None:
         text = "from fsrace_lint.cli import main\nfrom fsrace_lint.cli.commands import progress_bar\n"
         text += "progress_bar.PATIENCE = 0\n"
         text += (
@@ -495,12 +497,12 @@ class TestCheck:
             os.close(theirs)
             shown = read_terminal(ours)
             assert process.stdout is not None
-            said = process.stdout.read()
-        assert said.count(b"forked") == 4, "two stages, with two workers each"
+            output = process.stdout.read()
+        assert output.count(b"forked") == 4, "two stages, with two workers each"
         assert b"Checking" in shown
-        assert said.rpartition(b"forked\n")[2] == start("check", "--format=json", "--jobs=1").stdout
+        assert output.rpartition(b"forked\n")[2] == start("check", "--format=json", "--jobs=1").stdout
 
-    def test_ctrl_c(self, large_project: Path) -> None:
+    def test_ctrl_c_exits_with_130(self, large_project: Path) -> None:
         command = [sys.executable, "-c", SLEEPING, "check", "--jobs=2"]
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
@@ -515,16 +517,16 @@ class TestCheck:
             os.killpg(process.pid, 0)
 
 
-class TestOption:
+class TestJobsOption:
     @pytest.mark.parametrize("value", ["0", "-1", "two", "1.5", "", "1025", "9" * 5000, "٣"])
-    def test_what_is_no_number(self, value: str) -> None:
-        said = run("check", f"--jobs={value}", code=2).stderr
-        assert "neither 'auto' nor a number from 1 to 1024" in said
+    def test_invalid_jobs_value_is_an_error(self, value: str) -> None:
+        output = run("check", f"--jobs={value}", code=2).stderr
+        assert "is not 'auto' or a number from 1 to 1024" in output
 
     @pytest.mark.parametrize("arguments", [["-j1"], ["-j", "2"], ["--jobs", "auto"], ["--jobs=1024"], []])
-    def test_what_is_one(self, arguments: list[str]) -> None:
+    def test_valid_jobs_values(self, arguments: list[str]) -> None:
         write({"a.py": ""})
         run("check", *arguments, code=0)
 
-    def test_an_empty_folder(self) -> None:
+    def test_directory_without_python_files(self) -> None:
         assert "no Python files" in run("check", "-j4", code=0).stderr
