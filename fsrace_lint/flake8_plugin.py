@@ -51,7 +51,7 @@ class Plugin:
     noqa: ClassVar[bool] = True
     stdin: ClassVar[str | None] = None
     named: ClassVar[tuple[str, ...]] = ()
-    told: ClassVar[dict[str, tuple[str, list[tuple[DaemonFinding, bool]]]]] = {}
+    daemon_findings: ClassVar[dict[str, tuple[str, list[tuple[DaemonFinding, bool]]]]] = {}
     """The text of each file, and the findings of a daemon in it."""
 
     def __init__(self, tree: ast.AST, filename: str, lines: Sequence[str]) -> None:  # noqa: ARG002  # flake8 calls this once for each file because of `tree`
@@ -85,11 +85,11 @@ class Plugin:
         cls.noqa = not options.disable_noqa
         cls.stdin = (options.stdin_display_name or "stdin") if STDIN in options.filenames else None
         cls.named = tuple(source.absolute_path(Path(name)) for name in options.filenames or ["."])
-        cls.told = {}
+        cls.daemon_findings = {}
         if multiprocessing.parent_process() is None:
             if options.fsrace_daemon and cls.noqa and cls.stdin is None:
                 cls._ask_a_daemon()
-            if not cls.told:
+            if not cls.daemon_findings:
                 cls._prepare()
 
     @classmethod
@@ -105,7 +105,7 @@ class Plugin:
         if found is None:
             atexit.register(findings.keep, cls.named, cls.profile)
             return
-        cls.told = {name: (text, found[name]) for name, text in texts.items()}
+        cls.daemon_findings = {name: (text, found[name]) for name, text in texts.items()}
 
     @classmethod
     def _prepare(cls) -> None:
@@ -127,9 +127,11 @@ class Plugin:
 
     def run(self) -> Iterator[Flake8Row]:
         """Yield the findings; a failure is reported as a finding."""
-        text, told = self.told.get(source.absolute_path(Path(self.filename)), (None, []))
+        text, daemon_findings = self.daemon_findings.get(
+            source.absolute_path(Path(self.filename)), (None, [])
+        )
         if text == "".join(self.lines):
-            for each, is_suppressed in told:
+            for each, is_suppressed in daemon_findings:
                 if not is_suppressed or self._flake8_drops(each.code, each.line):
                     yield self._row(each.line, each.column, each.code, each.message)
             return

@@ -83,7 +83,7 @@ def report(result: Result) -> str:
     if result.failure is not None:
         lines = _failing(result.failure, count)
     elif result.exhaustive:
-        lines = [f"OK: all {result.schedules} distinct interleavings pass."]
+        lines = [f"OK: {result.schedules} of {result.schedules} distinct interleavings pass."]
         if result.schedules == 1:
             lines = ["OK: the only distinct interleaving passes."]
     else:
@@ -96,5 +96,6 @@ def _failing(failure: FailingSchedule, count: str) -> list[str]:
     if failure.kind == "deadlock":
         lines += [failure.details.rstrip(), ""]
     switches = f"{failure.switches} context switch{'es' if failure.switches != 1 else ''}"
-    reduced = f"Minimized to {switches}" if failure.is_least else f"{switches} (may not be the minimum)"
-    return [*lines, f"{reduced}; found after {count}; reproduced.", f"replay: {failure.token}"]
+    reduced = f"minimized to {switches}" if failure.is_least else f"with {switches} (may not be the minimum)"
+    end = f"Found after {count}, {reduced}, and reproduced by a second run."
+    return [*lines, end, f"replay: {failure.token}"]

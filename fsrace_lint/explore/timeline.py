@@ -95,9 +95,9 @@ def _between(moves: Sequence[Move], last: int) -> str:
             before = moves[looked]
             if before.choice.rank == mine.choice.rank and shared & _all(before):
                 return (
-                    f"process {other.choice.rank}'s step {changed + 1} ({_told(other)}) ran between"
-                    f" process {mine.choice.rank}'s step {looked + 1} ({_told(before)})"
-                    f" and its step {last + 1} ({_told(mine)})"
+                    f"step {changed + 1} of process {other.choice.rank} ({_told(other)}) ran between"
+                    f" steps {looked + 1} and {last + 1} of process {mine.choice.rank}"
+                    f" ({_told(before)}, {_told(mine)})"
                 )
     return ""
 

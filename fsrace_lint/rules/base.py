@@ -287,9 +287,10 @@ def _missed(divergence: Divergence) -> str:
         return f"ranks on which {test} fails never reach {collective}"
     if divergence.difference is not None and divergence.difference.kind == "rank":
         return f"only some ranks reach {collective}, depending on {test}"
-    source = divergence.source
-    through = "" if source is None else f" depends on {code(source.call)}, which"
-    return f"some ranks might skip {collective}: {test}{through} can differ between ranks"
+    if divergence.source is None:
+        return f"some ranks might skip {collective}: {test} can differ between ranks"
+    check = f"the check {test} (line {divergence.place.span.line}) depends on {code(divergence.source.call)}"
+    return f"some ranks might skip {collective}: {check}, which can differ between ranks"
 
 
 _DECIDING: Final = {

@@ -23,7 +23,7 @@ Fix: `exist-ok`: pass `exist_ok=True`. The fix is safe if the condition checks o
 directory or a path inside it, and the body of the `if` contains only the call. `os.mkdir()` has no
 such parameter. The fix replaces it with `Path(…).mkdir(exist_ok=True)`, or wraps it in a `try` that
 ignores `FileExistsError` if the path is a directory. The fix removes an `isdir()` check. It keeps an
-`exists()` check, because that check also skips `makedirs()` if the path is a file.
+`exists()` check: without the check, the call would fail if the path is a file.
 
 Not reported when:
 * the call passes `exist_ok=True`;
@@ -31,8 +31,8 @@ Not reported when:
 * only one process runs the call, or one process runs it before all others (`main_process_first()`);
 * a lock is held;
 * the path is private to the process;
-* the code raises on purpose if the path exists (still reported if every process of a job clearly
-  runs the code, because the slower processes would fail on the directory of the fastest one);
+* the code raises on purpose if the path exists. Exception: if every process of a job clearly runs
+  the code, it is reported, because the fastest process creates the directory and the others raise;
 * the script runs in a single process, unless you pass `--profile strict`.
 """
 

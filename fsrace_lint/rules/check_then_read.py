@@ -1,4 +1,4 @@
-"""File read after a separate existence check while other code deletes it.
+"""File that other code can delete is read after a separate existence check.
 
 A process finds a file, by a check or in a listing, and then opens it. In between, other code of
 this project deletes or renames the file: it rotates checkpoints, cleans a cache, or claims a shard.

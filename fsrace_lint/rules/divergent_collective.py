@@ -27,17 +27,17 @@ Good:
 
 The rule looks in branches, in exception handlers, and after code where some ranks `return` or
 `raise`. It also looks in `with` blocks such as `with main_process_first():`, and in functions that a
-decorator or a helper such as `run_on_main()` runs on one rank. A call of your own function is
-treated as a collective if the function calls one, directly or indirectly. If a branch has multiple
-collectives, the rule reports the first one and lists the rest.
+decorator or a helper such as `run_on_main()` runs on one rank. A call to one of your own
+functions counts as a collective if that function calls a collective, directly or indirectly. If a
+branch has multiple collectives, the rule reports the first one and lists the rest.
 
 Not reported when:
-* the condition is equal on all ranks: a setting, the world size, `is_initialized()`, or a value
-  that was broadcast or gathered before;
+* the condition has the same value on all ranks, because it depends on a setting, the world size,
+  `is_initialized()`, or a value that an earlier call broadcast or gathered;
 * the remaining ranks call the same collective, in the other branch or under a later, opposite check
   (`if rank != 0: barrier()`, then `if rank == 0: barrier()`);
 * the call names a process group other than the default one (`group=`);
-* with the default profile: the collective is in a called function, which calls it only if a
+* with the default profile: the branch calls a function that runs the collective only if a
   configuration value is set.
 """
 

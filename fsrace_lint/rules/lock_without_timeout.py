@@ -1,7 +1,7 @@
 """Lock acquired without a timeout.
 
 If the process that holds the lock hangs or cannot be reached, all other processes wait forever. A
-job that should fail within a minute uses its whole time slot. If the existence of a file is the
+job that should fail within a minute runs until its time limit. If the existence of a file is the
 lock, the lock remains after its holder is killed. The kernel releases `flock()` and `fcntl()` locks
 when a process ends, but these calls can hang on a network filesystem.
 

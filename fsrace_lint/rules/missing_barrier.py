@@ -30,7 +30,7 @@ The rule also reports code in which one rank
 * reads files that all ranks write;
 * deletes files that other ranks still use;
 * clears a directory that other ranks write to;
-* creates a file before the others check that it is missing. They take it for a leftover, and fail.
+* creates a file before the others check that none exists from an earlier run (the others then fail).
 
 The operations can be in called functions. A barrier that depends on a filesystem check does not
 count, because ranks can get different answers.

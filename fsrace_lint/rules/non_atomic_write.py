@@ -99,7 +99,7 @@ def _overwritten(project: Project, write: Access) -> Finding:
     return RULE.finding(
         write,
         f"state file {code(write.path_source)} is overwritten in place",
-        witness=Witness(steps, "a crash leaves a partial file, and a concurrent reader can see it"),
+        witness=Witness(steps, "a reader can see a partial file, during the write and after a crash"),
         related=done_at(write),
         fix=ATOMIC_WRITE.at(write),
         strict=_is_strict(project, write),

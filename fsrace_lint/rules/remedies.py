@@ -167,22 +167,24 @@ RESET_ON_FIRST: Final = _sketch("delete and recreate it on rank 0 only, between 
 AGREE_ON_NAME: Final = _sketch("create the name on rank 0 and broadcast it")
 FLUSH_FIRST: Final = _sketch("flush and close the file before you rename or unlock it")
 ALL_CALL_IT: Final = _sketch("move the collective out of the rank check")
-DECIDE_ON_MAIN: Final = _sketch("run the check on rank 0 only, and broadcast its result")
+DECIDE_ON_MAIN: Final = _sketch("evaluate the check on rank 0 only, and broadcast the result")
 GUARD_LATER: Final = _sketch("check the rank after the process group is initialized, or read `RANK`")
 GLOBAL_GUARD: Final = _sketch("run it on rank 0 of the job, or on one process per filesystem")
 LOCAL_GUARD: Final = _sketch(
-    "if the path is local to each node: run it on local rank 0 of each node, or use a shared path"
+    "if the path is local to each node: let local rank 0 of each node do the work, or use a shared path"
 )
 WAIT_IN_BARRIER: Final = _sketch("use a barrier; between jobs, use `fsrace_lint.safe.wait_for_path()`")
-WAIT_BETWEEN: Final = _sketch("add a barrier between the two operations, reached by all ranks")
+WAIT_BETWEEN: Final = _sketch("add a barrier between the two operations where all ranks reach it")
 BARRIER_FOR_SLEEP: Final = _sketch("replace the sleep with a barrier")
 ONE_LOCK_NAME: Final = _sketch("use the same lock file name in all processes")
 LOCK_THEN_TRUNCATE: Final = _sketch('open it with mode `"a"` or `"r+"`, lock it, then truncate it')
 DELETE_AFTER_ALL: Final = _sketch("add a barrier after the last use, then delete it on rank 0 only")
-WRITE_ON_FIRST: Final = _sketch("add a rank check around the write, in the function that does it")
+WRITE_ON_FIRST: Final = _sketch(
+    "if the write is in a called function: add the rank check there, around the write"
+)
 REPLACE_AT_ONCE: Final = _sketch("create the new one under a temporary name, then `os.replace()` it")
 SAVE_WITH_ALL: Final = _sketch(
-    "if the library's save is a collective: call it on every rank, and it decides which rank writes"
+    "if the save function is a collective: call it on every rank, and let the library choose the writer"
 )
 
 CREATING: Final = (LINK_AND_REPLACE, PUBLISH_SYMLINK, EXCLUSIVE_OPEN, EXIST_OK, ATOMIC_WRITE)

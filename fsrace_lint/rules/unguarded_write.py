@@ -31,9 +31,9 @@ Not reported when:
 * one process runs the call before all others, and the other processes check for the file;
 * a lock is held, or the file is a lock file, or the file is locked after it is opened;
 * the path contains the rank, the PID, or a temporary name;
-* a check that the file is missing comes first (FSR102 reports that);
+* the code first checks whether the file exists (FSR102 reports that);
 * the file is a temporary file with the same name on all ranks (FSR205 reports that);
-* with the default profile: one rank of each subgroup of the ranks runs the call;
+* with the default profile: one rank of each process group runs the call (`if tp_rank == 0:`);
 * with the default profile: the file is appended to, or changed without truncation;
 * with the default profile: part of the path is unknown and can differ between processes, or nothing
   shows that multiple processes run the call.

@@ -331,7 +331,8 @@ class ConcurrencyEvidence:
         flow = self.flows.flow(function)
         for test in () if flow is None else flow.rank_tests:
             asked = "the process rank" if test.is_for_rank else "whether the job is distributed"
-            yield _sign(function, test.span, f"`{spell(test.test)}` checks {asked}"), test.conditions
+            checked = test.test.value if isinstance(test.test, m.Not) else test.test
+            yield _sign(function, test.span, f"`{spell(checked)}` checks {asked}"), test.conditions
         for call_site in self._coordinating(function, 0):
             called, leaf = spell(call_site.call.function), self._leaf(call_site, 0)
             via = "" if leaf == called else f", which `{called}()` calls"
