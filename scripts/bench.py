@@ -1,12 +1,13 @@
-"""How fast a check is beside another command, on any tree: pairs of runs, medians, peak memory, in Markdown.
+"""Compare the speed and memory of `fsrace-lint check` with another command, and print a Markdown table.
 
-    python scripts/bench.py FOLDER...
+    python scripts/bench.py DIRECTORY...
     python scripts/bench.py --installed transformers scipy
-    python scripts/bench.py --growth FOLDER...
-    python scripts/bench.py --rooms FOLDER...
+    python scripts/bench.py --growth DIRECTORY...
+    python scripts/bench.py --rooms DIRECTORY...
 
-The two commands run in turns, so that what else the machine does hits both. Memory is that of the largest
-process of a run. Each tree is copied first, so it is a project of its own and stays as it is.
+The two commands run alternately, so other load on the machine affects both. Times are medians of all pairs,
+and memory is that of the largest process of a run. Each tree is copied first, so the copy is a separate
+project and the original is not modified.
 """
 
 from __future__ import annotations
@@ -35,86 +36,88 @@ OURS: Final = (sys.executable, "-m", "fsrace_lint", "check", "--quiet")
 BARE: Final = (sys.executable, "-c", "import click")
 REFERENCE: Final = "ruff check --isolated --no-cache --preview --select ALL -q ."
 UNCOMPILED: Final = "PYTHONDONTWRITEBYTECODE"
-"""What has Python compile all modules in each run, where they were not compiled when they were installed."""
+"""A variable that makes Python compile modules in every run, if installation did not compile them."""
 ENDS: Final = (0, 1)
-"""The exit codes of a command that did its work."""
+"""The exit codes of a command that succeeded, with or without findings."""
 MARKERS: Final = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 COLUMNS: Final = ("tree", "situation", "reference", "fsrace-lint", "ratio", "memory")
 UNIT: Final = 1 if sys.platform == "darwin" else 1024
-"""In what the system counts memory, in bytes."""
+"""The unit of `ru_maxrss`, in bytes."""
 FILES: Final = 40
-"""How many files are changed one by one."""
+"""The maximum number of files that are changed one by one."""
 PAUSE: Final = 2.0
-"""The seconds between two changes: a daemon that has answered prepares for the next, and frees memory."""
+"""Seconds between two changes, in which the daemon prepares for the next request and frees memory."""
 PATIENCE: Final = 600.0
-"""The seconds within which a daemon knows a project."""
+"""Seconds to wait until the daemon has loaded a project."""
 GROWTH: Final = ("trees", "lines", "reference", "fsrace-lint", "ratio", "memory", "seconds for 100 k lines")
 STEP: Final = 1.5
-"""By how much joined trees have grown where they are measured again."""
+"""The growth factor after which joined trees are measured again."""
 
 
 class Usage(NamedTuple):
-    """What one run of a command took."""
+    """The time and peak memory of one run of a command."""
 
     seconds: float
     megabytes: float
 
 
 class Pair(NamedTuple):
-    """One run of the reference, where there is one, and the run of ours after it."""
+    """One run of the reference command, or None without one, and the run of fsrace-lint after it."""
 
     reference: Usage | None
     ours: Usage
 
 
 def run(command: Sequence[str], folder: Path) -> Usage:
-    """Run a command, and measure it with all that it starts.
+    """Run a command, and measure it together with its child processes.
 
     Raises:
-        RuntimeError: It failed, or there is no such command.
+        RuntimeError: The command failed or does not exist.
     """
     since = time.perf_counter()
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         try:
             process = subprocess.Popen(
-                command, cwd=folder, env=environment(), stdout=subprocess.DEVNULL, stderr=said
+                command, cwd=folder, env=environment(), stdout=subprocess.DEVNULL, stderr=output
             )
         except OSError as error:
             raise RuntimeError(f"{shlex.join(command)}: {error.strerror}") from error
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - since
         process.returncode = os.waitstatus_to_exitcode(status)
-        said.seek(0)
-        words = said.read().decode(errors="replace").strip()
+        output.seek(0)
+        words = output.read().decode(errors="replace").strip()
     if process.returncode not in ENDS:
-        raise RuntimeError(f"{shlex.join(command)} ended with {process.returncode}: {words}")
+        raise RuntimeError(f"{shlex.join(command)} exited with code {process.returncode}: {words}")
     return Usage(seconds, usage.ru_maxrss * UNIT / 1e6)
 
 
 def answered(command: Sequence[str], folder: Path, ends: Sequence[int]) -> Any:
-    """Run a command that prints JSON, and give that.
+    """Run a command that prints JSON, and return the parsed output.
 
     Raises:
-        RuntimeError: It ended with another code than it may.
+        RuntimeError: The exit code is not in `ends`.
     """
     done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, check=False)
     if done.returncode not in ends:
-        raise RuntimeError(f"{shlex.join(command)} ended with {done.returncode}: {done.stderr.decode()}")
+        raise RuntimeError(
+            f"{shlex.join(command)} exited with code {done.returncode}: {done.stderr.decode()}"
+        )
     return json.loads(done.stdout)
 
 
 def environment() -> dict[str, str]:
-    """Give the environment of what is measured."""
+    """Return the environment of measured commands."""
     return {name: value for name, value in os.environ.items() if name != UNCOMPILED}
 
 
 def pairs(reference: Sequence[str] | None, ours: Sequence[str], folder: Path, count: int) -> list[Pair]:
-    """Run two commands in turns."""
+    """Run two commands alternately."""
     return [Pair(run(reference, folder) if reference else None, run(ours, folder)) for _ in range(count)]
 
 
 def row(tree: str, situation: str, found: Sequence[Pair]) -> list[str]:
-    """Give the cells of a table: medians, the least and the most in brackets, and the largest process."""
+    """Return the cells of a row: medians with minimum and maximum, and the memory of the largest process."""
     ours = [pair.ours.seconds for pair in found]
     known = [(pair.reference.seconds, pair.ours.seconds) for pair in found if pair.reference is not None]
     reference = spread([there for there, _ in known], " s") if known else "-"
@@ -124,26 +127,26 @@ def row(tree: str, situation: str, found: Sequence[Pair]) -> list[str]:
 
 
 def spread(numbers: Sequence[float], unit: str) -> str:
-    """Spell a median, and between what it lies."""
+    """Format the median, followed by the minimum and maximum if there are multiple numbers."""
     found = (statistics.median(numbers), min(numbers), max(numbers))
     middle, least, most = (f"{number:.2f}" for number in found)
     return f"{middle}{unit} ({least} to {most})" if len(numbers) > 1 else f"{middle}{unit}"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Give the lines of a table in Markdown."""
+    """Yield the lines of a Markdown table."""
     yield line(columns)
     yield line(["---"] * len(columns))
     yield from map(line, rows)
 
 
 def line(cells: Iterable[str]) -> str:
-    """Give one line of a table."""
+    """Return one line of a Markdown table, with pipes escaped."""
     return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
 
 
 def sources(tree: Path) -> list[Path]:
-    """Give the Python files of a tree in order."""
+    """Return the Python files of a tree, sorted by path."""
     return sorted(path for path in tree.rglob("*.py") if path.is_file())
 
 
@@ -153,7 +156,10 @@ def lines(tree: Path) -> int:
 
 
 def copied(tree: Path, target: Path) -> Path:
-    """Copy the Python files of a tree, and what says that it is a project."""
+    """Copy the Python files of a tree with its `pyproject.toml` and `.gitignore`, and return the copy.
+
+    The copy gets an empty `pyproject.toml` if nothing else marks it as a project.
+    """
     for path in sources(tree):
         place = target / path.relative_to(tree)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -168,30 +174,30 @@ def copied(tree: Path, target: Path) -> Path:
 
 
 def installed(name: str) -> Path:
-    """Find the folder of an installed package by the name that is imported.
+    """Return the directory of an installed package by its import name.
 
     Raises:
-        RuntimeError: There is no such package, or it is one file.
+        RuntimeError: The package does not exist, or it is a single module.
     """
     found = importlib.util.find_spec(name) if name.isidentifier() else None
     places = [*(found.submodule_search_locations or ())] if found is not None else []
     if not places:
-        raise RuntimeError(f"no package {name!r} is installed; it is the name that is imported")
+        raise RuntimeError(f"no package {name!r} is installed; pass its import name")
     return Path(places[0])
 
 
 def has_cache() -> bool:
-    """Tell whether this fsrace-lint keeps what it read."""
+    """Return whether this version of fsrace-lint has a cache."""
     return "--cache-dir" in subprocess.check_output([*OURS, "--help"], text=True)
 
 
 def situation_rows(tree: Path, name: str, wanted: argparse.Namespace, scratch: Path) -> Iterator[list[str]]:
-    """Measure a tree in all situations."""
+    """Measure a tree in all situations, and yield a row for each."""
     reference: Sequence[str] | None = wanted.reference
     count, is_kept = wanted.pairs, has_cache()
     without = ["--no-cache"] if is_kept else []
     copy = copied(tree, scratch / "copy")
-    run([*OURS, *without, os.fspath(middle(copy).relative_to(copy))], copy)  # it may have to be compiled
+    run([*OURS, *without, os.fspath(middle(copy).relative_to(copy))], copy)  # compile modules if necessary
     yield row(name, "cold", pairs(reference, [*OURS, *without, "."], copy, count))
     kept = [f"--cache-dir={scratch / 'cache'}"] if is_kept else []
     if is_kept:
@@ -212,36 +218,36 @@ def situation_rows(tree: Path, name: str, wanted: argparse.Namespace, scratch: P
 def one_file(
     reference: Sequence[str] | None, ours: Sequence[str], copy: Path, count: int, change: str
 ) -> list[Pair]:
-    """Check one file, at whose end another line stands each time; it is that of middle size."""
+    """Check the file of median size repeatedly, each time with a different line appended."""
     changes = ((middle(copy), change % number) for number in range(count))
     return [changed_pair(reference, ours, copy, *each) for each in changes]
 
 
 def any_file(ours: Sequence[str], copy: Path) -> list[Pair]:
-    """Check files from all over a tree, one after the other, at whose end another statement stands."""
+    """Check a sample of the files of a tree one after the other, each with a statement appended."""
     return [changed_pair(None, ours, copy, file, "changed = 1") for file in from_all_over(copy)]
 
 
 def from_all_over(tree: Path) -> list[Path]:
-    """Choose files of a tree."""
+    """Return a sample of the files of a tree, evenly spaced in path order."""
     files = sources(tree)
     return files[:: max(len(files) // FILES, 1)][:FILES]
 
 
 def in_editor(copy: Path) -> list[Pair]:
-    """Have the same files judged by what a language server does, in one process that knows the project."""
+    """Check the same sample of files in one process with the analysis of the language server."""
     command = (sys.executable, __file__, "--edits", os.fspath(copy))
     *seconds, megabytes = answered(command, copy, (0,))
     return [Pair(None, Usage(each, megabytes)) for each in seconds]
 
 
 def edits(tree: Path) -> Iterator[float]:
-    """Open files from all over a tree as in an editor, and measure a statement that is added to each.
+    """Open a sample of files as in an editor, append a statement to each, and measure the analysis.
 
     Yields:
-        The seconds that each change takes, and at the end the memory of this process in megabytes.
+        The seconds for each change, and finally the peak memory of this process in megabytes.
     """
-    from fsrace_lint.integrations.server.analysis import Analysis, Where  # noqa: PLC0415  # not what else is measured
+    from fsrace_lint.integrations.server.analysis import Analysis, Where  # noqa: PLC0415  # only needed in this mode
 
     analysis = Analysis(Where(tree))
 
@@ -259,13 +265,13 @@ def edits(tree: Path) -> Iterator[float]:
 
 
 def by_daemon(copy: Path, wanted: Sequence[Sequence[Path]]) -> list[list[Pair]]:
-    """Have a daemon check files, in turns with a program that does nothing.
+    """Check files with a daemon, alternately with a program that only imports `click`.
 
     Raises:
-        RuntimeError: It does not answer.
+        RuntimeError: The daemon does not answer.
     """
     asking = [*OURS, "--daemon"]
-    # its own place: the daemon of whoever runs this is left alone
+    # a separate runtime directory, so that the daemon of the current user is not used
     with (
         tempfile.TemporaryDirectory(prefix="fsr-") as folder,
         mock.patch.dict(os.environ, XDG_RUNTIME_DIR=folder),
@@ -278,45 +284,54 @@ def by_daemon(copy: Path, wanted: Sequence[Sequence[Path]]) -> list[list[Pair]]:
                 found.append([])
                 for file in files:
                     found[-1].append(changed_pair(BARE, asking, copy, file, "changed = 1"))
-                    run([*asking, os.fspath(file.relative_to(copy))], copy)  # as it was
+                    run([*asking, os.fspath(file.relative_to(copy))], copy)  # the restored file
                     time.sleep(PAUSE)
-            if int(told_by_daemon("status", r"(\d+) requests? served")) < sum(map(len, wanted)):
+            if int(daemon_output("status", r"(\d+) requests? served")) < sum(map(len, wanted)):
                 raise RuntimeError("the daemon does not answer")
-            memory = float(told_by_daemon("status", r"peak (\d+) MB"))
+            memory = float(daemon_output("status", r"peak (\d+) MB"))
             return [
                 [Pair(one.reference, one.ours._replace(megabytes=memory)) for one in each] for each in found
             ]
         finally:
-            told_by_daemon("stop", "")
+            daemon_output("stop", "")
 
 
 def wait_for_daemon(root: Path) -> None:
-    """Wait until it knows a project, and has followed all of it.
+    """Wait until the daemon has loaded and analyzed a project.
 
     Raises:
-        RuntimeError: That takes too long.
+        RuntimeError: The daemon takes longer than `PATIENCE`.
     """
     end = time.monotonic() + PATIENCE
-    while not told_by_daemon("status", rf"(?m)(?:projects: |, ){re.escape(os.fspath(root))}(?:,|$)"):
+    while not daemon_output("status", rf"(?m)(?:projects: |, ){re.escape(os.fspath(root))}(?:,|$)"):
         if time.monotonic() > end:
-            raise RuntimeError(f"the daemon does not know {root} after {PATIENCE:.0f} s")
+            raise RuntimeError(f"the daemon has not loaded {root} after {PATIENCE:.0f} s")
         time.sleep(0.1)
 
 
-def told_by_daemon(verb: str, wanted: str) -> str:
-    """Give what the daemon says that matches, the first group if there is one; empty if nothing does."""
+def daemon_output(verb: str, wanted: str) -> str:
+    """Run a `daemon` command, and search its output.
+
+    Args:
+        verb: The command, such as `status`.
+        wanted: A regular expression.
+
+    Returns:
+        The first group of the match, the whole match if the expression has no groups, or an empty string
+        if nothing matches.
+    """
     command = [sys.executable, "-m", "fsrace_lint", "daemon", verb]
-    # from elsewhere, as the checks: where this is run from, another version may lie
+    # not in the current directory, which can contain another version of fsrace-lint
     how: dict[str, Any] = {"cwd": tempfile.gettempdir(), "env": environment()}
-    said = subprocess.run(command, **how, capture_output=True, text=True, check=True).stdout
-    found = re.search(wanted, said)
+    output = subprocess.run(command, **how, capture_output=True, text=True, check=True).stdout
+    found = re.search(wanted, output)
     return "" if found is None else found[found.re.groups and 1]
 
 
 def changed_pair(
     reference: Sequence[str] | None, ours: Sequence[str], copy: Path, file: Path, line: str
 ) -> Pair:
-    """Check a file at whose end another line stands; afterwards it is as it was."""
+    """Run a pair of commands with a line appended to a file, and restore the file."""
     before = file.read_bytes()
     try:
         file.write_bytes(before + f"\n{line}\n".encode())
@@ -327,7 +342,7 @@ def changed_pair(
 
 
 def middle(tree: Path) -> Path:
-    """Give the file of middle size."""
+    """Return the file of median size."""
     files = sorted(sources(tree), key=lambda path: path.stat().st_size)
     return files[len(files) // 2]
 
@@ -335,7 +350,10 @@ def middle(tree: Path) -> Path:
 def growth_rows(
     trees: Sequence[tuple[str, Path]], scratch: Path, reference: Sequence[str] | None, count: int
 ) -> Iterator[list[str]]:
-    """Measure trees that are joined one by one, the smallest first, and all together."""
+    """Join trees one by one, smallest first, and measure the result after each growth by `STEP`.
+
+    All trees together are always measured.
+    """
     ours = [*OURS, *(["--no-cache"] if has_cache() else []), "."]
     joined = scratch / "joined"
     joined.mkdir()
@@ -351,14 +369,14 @@ def growth_rows(
 
 
 def growth_row(number: int, name: str, total: int, found: Sequence[Pair]) -> list[str]:
-    """Give the cells of one size."""
+    """Return the cells of the row for one size."""
     seconds = statistics.median(pair.ours.seconds for pair in found)
     per = f"{seconds / total * 100_000:.2f}" if total else "-"
     return [*row(f"{number}: + {name}", f"{total:,}", found), per]
 
 
 def rooms(tree: Path) -> dict[str, float]:
-    """Tell what each room takes, in one process."""
+    """Return the seconds that each stage of a check takes in one process."""
     without = ["--no-cache"] if has_cache() else []
     command = [*OURS, *without, "--jobs=1", "--statistics", "--format=json", "."]
     found: dict[str, float] = answered(command, tree, ENDS)["statistics"]["seconds"]
@@ -366,7 +384,7 @@ def rooms(tree: Path) -> dict[str, float]:
 
 
 def room_row(name: str, seconds: dict[str, float]) -> list[str]:
-    """Give the cells of one tree: seconds, and the part of the whole."""
+    """Return the cells of the row for one tree: seconds and percentage of each stage."""
     total = sum(seconds.values())
     return [name, *(f"{spent:.2f} s ({spent / (total or 1):.0%})" for spent in seconds.values())]
 
@@ -375,14 +393,18 @@ def options() -> argparse.Namespace:
     """Read the command line."""
     plain = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=plain)
-    parser.add_argument("trees", nargs="*", type=Path, help="folders with Python files")
-    parser.add_argument("--installed", nargs="+", default=[], metavar="NAME", help="installed packages too")
-    parser.add_argument("--reference", help=f"what to run beside it in each tree; by default {REFERENCE}")
-    parser.add_argument("--pairs", type=int, default=5, help="how often each is run (5)")
+    parser.add_argument("trees", nargs="*", type=Path, help="directories with Python files")
     parser.add_argument(
-        "--growth", action="store_true", help="join the trees one by one, and measure what has grown by half"
+        "--installed", nargs="+", default=[], metavar="NAME", help="also measure installed packages"
     )
-    parser.add_argument("--rooms", action="store_true", help="show where the time goes")
+    parser.add_argument("--reference", help=f"command to compare with (default: {REFERENCE})")
+    parser.add_argument("--pairs", type=int, default=5, help="runs of each command (default: 5)")
+    parser.add_argument(
+        "--growth",
+        action="store_true",
+        help="join the trees one by one, and measure after each growth by half",
+    )
+    parser.add_argument("--rooms", action="store_true", help="show the time of each stage of a check")
     parser.add_argument("--edits", type=Path, help=argparse.SUPPRESS)
     wanted = parser.parse_args()
     if wanted.edits is not None:
@@ -398,12 +420,12 @@ def options() -> argparse.Namespace:
     if wanted.pairs < 1:
         parser.error("--pairs must be at least 1")
     if not wanted.trees and not wanted.installed:
-        parser.error("name a folder, or --installed with a package")
+        parser.error("pass a directory, or --installed with a package")
     return wanted
 
 
 def report(wanted: argparse.Namespace, scratch: Path) -> Iterator[str]:
-    """Give the lines of what was asked for."""
+    """Yield the lines of the requested table."""
     trees = [(tree.resolve().name, tree.resolve()) for tree in wanted.trees]
     trees += [(name, copied(installed(name), scratch / "installed" / name)) for name in wanted.installed]
     if wanted.growth:
@@ -419,7 +441,7 @@ def report(wanted: argparse.Namespace, scratch: Path) -> Iterator[str]:
 def every_row(
     trees: Sequence[tuple[str, Path]], wanted: argparse.Namespace, scratch: Path
 ) -> Iterator[list[str]]:
-    """Measure all trees in all situations, and a program that does nothing."""
+    """Measure all trees in all situations, and a program that only imports `click`."""
     for number, (name, tree) in enumerate(trees):
         title = f"{name}, {lines(tree):,} lines"
         yield from situation_rows(tree, title, wanted, scratch / str(number))

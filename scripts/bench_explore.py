@@ -1,9 +1,9 @@
-"""What the race explorer finds and how fast, beside frontrun, as a table.
+"""Compare the verdicts and speed of the race explorer with frontrun, and print a Markdown table.
 
-frontrun is optional: `pip install "frontrun[process]"`. It is made for memory that threads share, and
-for SQL and Redis: in threads it knows files by `open`, `read` and `write`, in processes not at all. It
-is given what helps: modules of the standard library to switch within, its launcher, no bound on
-preemptions, and random schedules too.
+frontrun is optional: `pip install "frontrun[process]"`. It is designed for memory shared by threads, and for
+SQL and Redis. In threads, it recognizes file accesses by `open`, `read`, and `write`; in processes, it does
+not recognize them. To give it the best conditions, this script uses its launcher, traces modules of the
+standard library, sets no preemption bound, and also tries random schedules.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 SECONDS: Final = 20
-"""How long frontrun may search in one scenario."""
+"""The time limit of frontrun for one scenario."""
 TRACED: Final = ["os", "posixpath", "genericpath", "pathlib*", "contextlib", "fsrace_lint*", "json*"]
-"""Modules within which frontrun may switch threads too."""
+"""Additional modules in which frontrun can switch threads."""
 WHOLE: Final = '{"step": 1}'
 
 
 def check_then_mkdir(root: Path, _: int) -> None:
-    """Make a directory that was not there."""
+    """Create a directory after an existence check."""
     if not (root / "out").exists():
         (root / "out").mkdir()
 
 
 def check_then_delete(root: Path, _: int) -> None:
-    """Remove a file that was there."""
+    """Delete a file after an existence check."""
     if (root / "old").exists():
         (root / "old").unlink()
 
 
 def makedirs(root: Path, _: int) -> None:
-    """Make a directory, whoever made it."""
-    os.makedirs(root / "a" / "b", exist_ok=True)  # noqa: PTH103  # the call that is asked about
+    """Create a directory and its parent with `exist_ok=True`."""
+    os.makedirs(root / "a" / "b", exist_ok=True)  # noqa: PTH103  # the call under test
 
 
 def shared_temp_name(root: Path, _: int) -> None:
-    """Write a new file under a name that everybody uses, and rename it."""
+    """Write a temporary file whose name all processes use, and rename it."""
     (root / "new.tmp").write_text(WHOLE, encoding="utf-8")
     (root / "new.tmp").replace(root / "state.json")
 
 
 def in_place(root: Path, rank: int) -> None:
-    """Write a file over, while another process reads it."""
+    """Overwrite a file in place while another process reads it."""
     if rank == 0:
         with open(root / "state.json", "w", encoding="utf-8") as stream:  # noqa: FSR204, PTH123  # the hazard
             stream.write(WHOLE)
@@ -68,7 +68,7 @@ def in_place(root: Path, rank: int) -> None:
 
 
 def atomic(root: Path, rank: int) -> None:
-    """Replace a file, while another process reads it."""
+    """Replace a file atomically while another process reads it."""
     if rank == 0:
         with safe.atomic_write(root / "state.json") as stream:
             stream.write(WHOLE)
@@ -77,7 +77,7 @@ def atomic(root: Path, rank: int) -> None:
 
 
 def lock_unlinked(root: Path, _: int) -> None:
-    """Lock a file, and remove it after it was unlocked."""
+    """Lock a file, unlock it, and delete it."""
     with (root / "lock").open("a", encoding="utf-8") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         (root / "held").mkdir()
@@ -87,7 +87,7 @@ def lock_unlinked(root: Path, _: int) -> None:
 
 
 def ten_calls_apart(root: Path, rank: int) -> None:
-    """Make ten calls, on files of one's own."""
+    """Make ten filesystem calls, all on private paths."""
     own = root / str(rank)
     own.mkdir()
     for name in ("a", "b", "c"):
@@ -96,7 +96,7 @@ def ten_calls_apart(root: Path, rank: int) -> None:
 
 
 def ten_calls_with_two_shared(root: Path, rank: int) -> None:
-    """Make ten calls, two of them on names that everybody uses."""
+    """Make ten filesystem calls, two of them on shared paths."""
     own = root / str(rank)
     own.mkdir()
     for name in ("a", "b"):
@@ -109,7 +109,7 @@ def ten_calls_with_two_shared(root: Path, rank: int) -> None:
 
 
 def ten_calls_in_one_folder(root: Path, rank: int) -> None:
-    """Make ten calls, all but two of them on what everybody looks at or changes."""
+    """Make ten filesystem calls, all but two of them on shared paths."""
     folder = root / "out"
     folder.mkdir(exist_ok=True)
     with (folder / f"{rank}.tmp").open("w", encoding="utf-8") as stream:
@@ -122,33 +122,33 @@ def ten_calls_in_one_folder(root: Path, rank: int) -> None:
 
 
 def _read(root: Path) -> None:
-    with open(root / "state.json", encoding="utf-8") as stream:  # noqa: PTH123  # what frontrun sees
+    with open(root / "state.json", encoding="utf-8") as stream:  # noqa: PTH123  # frontrun recognizes `open`
         json.load(stream)
 
 
 def with_state(root: Path) -> None:
-    """Make the file that is written over."""
+    """Create the state file."""
     (root / "state.json").write_text(WHOLE, encoding="utf-8")
 
 
 def with_old(root: Path) -> None:
-    """Make the file that is removed."""
+    """Create the file to delete."""
     (root / "old").touch()
 
 
 def nothing(root: Path) -> None:
-    """Make nothing."""
+    """Create no files."""
 
 
 class Scenario(NamedTuple):
     """A row of the table.
 
     Attributes:
-        name: What it is called.
-        function: What each of two processes runs.
-        fails: Whether there is an order in which one of them fails.
-        setup: Makes what is there before.
-        filesystem: The model.
+        name: The name of the scenario.
+        function: The function that each of two processes runs.
+        fails: Whether a process fails in some interleaving.
+        setup: The function that creates the initial files.
+        filesystem: The filesystem model.
     """
 
     name: str
@@ -177,41 +177,38 @@ MODES: Final[dict[str, dict[str, Any]]] = {
     "threads, random": {"strategy": "random", "max_attempts": 500, "seed": 0, "trace_packages": TRACED},
     "processes": {"execution": "process", "preemption_bound": None, "total_timeout": SECONDS},
 }
-"""Ways to run frontrun, and its options for them."""
+"""The modes in which frontrun runs, with their options."""
 COLUMNS: Final = ("ours", "schedules", "seconds", "runs a second", "exhaustive")
 
 
 def ours(scenario: Scenario) -> list[str]:
-    """Explore a scenario here.
-
-    Args:
-        scenario: Which.
+    """Explore a scenario with fsrace-lint.
 
     Returns:
-        The cells: what was found, schedules, seconds, runs a second, whether that was all.
+        The cells of `COLUMNS`.
 
     Raises:
-        RuntimeError: It is not what the row says.
+        RuntimeError: The verdict is not the expected one.
     """
     result = explore.explore(scenario.function, setup=scenario.setup, filesystem=scenario.filesystem)
     if result.ok is scenario.fails:
         raise RuntimeError(f"{scenario.name}: {result}")
     verdict = "holds" if result.ok else "found"
-    # what fails is made simpler and replayed: those runs are no schedules that were looked for
+    # the rate counts runs, not schedules: a failing schedule is minimized and replayed in further runs
     rate = f"{result.runs / result.seconds:.0f}"
     exhaustive = ("yes" if result.exhaustive else "no") if result.ok else "-"
     return [verdict, str(result.schedules), f"{result.seconds:.2f}", rate, exhaustive]
 
 
 def theirs(scenario: Scenario, mode: str) -> str:
-    """Let frontrun explore a scenario, in a process that can be stopped.
+    """Explore a scenario with frontrun, in a subprocess with a time limit.
 
     Args:
-        scenario: Which.
-        mode: How.
+        scenario: The scenario.
+        mode: A name in `MODES`.
 
     Returns:
-        The cell.
+        The cell of this mode.
     """
     if importlib.util.find_spec("frontrun") is None:
         return "not installed"
@@ -220,7 +217,7 @@ def theirs(scenario: Scenario, mode: str) -> str:
     command = [sys.executable, __file__, "--frontrun", str(SCENARIOS.index(scenario)), mode]
     launcher = Path(sys.executable).with_name("frontrun")
     if launcher.exists() and mode != "processes":
-        # it sees `read` and `write` only where its library is loaded before; its processes do without
+        # frontrun sees `read` and `write` only if its library is preloaded; process mode does not need it
         command.insert(0, str(launcher))
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=5 * SECONDS, check=False)
@@ -232,7 +229,7 @@ def theirs(scenario: Scenario, mode: str) -> str:
 
 
 def cell_of(scenario: Scenario, told: dict[str, Any]) -> str:
-    """Give what a row says of one explorer: its verdict, and what that took."""
+    """Return the cell for a result of frontrun: the verdict, the explored schedules, and the seconds."""
     holds = told["holds"]
     if holds is None:
         verdict = "no verdict"
@@ -244,7 +241,12 @@ def cell_of(scenario: Scenario, told: dict[str, Any]) -> str:
 
 
 def frontrun(index: int, mode: str) -> None:
-    """Run frontrun on a scenario, and print what it says as JSON."""
+    """Run frontrun on a scenario, and print the result as JSON.
+
+    Args:
+        index: The position of the scenario in `SCENARIOS`.
+        mode: A name in `MODES`.
+    """
     module: Any = importlib.import_module("frontrun")
     runs: list[str] = []
     told: dict[str, Any] = {}
@@ -254,13 +256,13 @@ def frontrun(index: int, mode: str) -> None:
             result = module.explore(
                 setup=functools.partial(_fresh, folder, index, runs),
                 workers=[functools.partial(_work, index, rank) for rank in (0, 1)],
-                invariant=os.path.isdir,  # a worker that fails raises
+                invariant=os.path.isdir,  # always true; a failing worker raises
                 **({} if mode == "processes" else {"reproduce_on_failure": 0}),
                 **MODES[mode],
             )
             told["holds"], told["why"] = result.property_holds, result.explanation
         except (FileExistsError, FileNotFoundError, json.JSONDecodeError) as error:
-            # so it tells of an error in a thread
+            # frontrun reports an error in a thread by raising it
             told["holds"], told["why"] = False, str(error)
         told |= {"explored": len(runs), "seconds": time.monotonic() - start}
     print(json.dumps(told))
@@ -277,16 +279,16 @@ def _work(index: int, rank: int, root: str) -> None:
 
 
 def rows() -> Iterator[list[str]]:
-    """Run everything; give a row for each scenario."""
+    """Explore all scenarios, and yield a row for each."""
     for scenario in SCENARIOS:
         yield [scenario.name, *ours(scenario), *(theirs(scenario, mode) for mode in MODES)]
 
 
 def main() -> None:
-    """Print the table, a row as soon as it is known."""
+    """Print the table row by row."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "--frontrun", nargs=2, metavar=("INDEX", "MODE"), help="run frontrun on one scenario only"
+        "--frontrun", nargs=2, metavar=("INDEX", "MODE"), help="only run frontrun on one scenario"
     )
     arguments = parser.parse_args()
     if arguments.frontrun:

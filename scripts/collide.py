@@ -1,11 +1,11 @@
-"""Let somebody else write a file while it is rewritten again and again, and count the texts that are lost.
+"""Rewrite a file in one process while another process writes it, and count the texts that are lost.
 
     python scripts/collide.py
     python scripts/collide.py --plain --how truncating --seconds 60
 
-Both write as fast as they can, and nothing is flushed to the disk. A text of the other one is lost where the
-file never shows it, nor what was made of it, and it lies in no `.saved` file either. `--plain` does without
-files that change places, as on systems that cannot do that.
+Both processes write as fast as they can, and `os.fsync` is disabled. A text of the writer is lost if the file
+never begins with it and no `.saved` file contains it. `--plain` disables the exchange of two files in one
+step, as on systems that do not support it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,12 @@ PATIENCE: Final = 400
 
 
 def rewrite(file: Path, told: Path) -> None:
-    """Add to the file for ever; when it is ended, tell how often that was done and refused."""
+    """Append to the file atomically until SIGTERM, then write the counts of rewrites and refusals.
+
+    Args:
+        file: The file.
+        told: The file for the counts.
+    """
     done = refused = 0
     ended: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: ended.append(number))
@@ -39,11 +44,11 @@ def rewrite(file: Path, told: Path) -> None:
                 atomic_write.exchange(file, held, held + b"F")
                 done += 1
             refused -= 1
-    told.write_text(f"{done} rewritten, {refused} refused")
+    told.write_text(f"{done} rewrites, {refused} refused")
 
 
 def write(file: Path, text: bytes, how: str) -> None:
-    """Write a text as others do."""
+    """Write a text: `renaming` replaces the file atomically, `truncating` overwrites it in place."""
     if how == "renaming":
         beside = file.with_name("beside")
         beside.write_bytes(text)
@@ -54,7 +59,7 @@ def write(file: Path, text: bytes, how: str) -> None:
 
 
 def is_shown(file: Path, text: bytes) -> bool:
-    """Wait until the file shows a text."""
+    """Return whether the file begins with a text within the time limit, or a `.saved` file contains it."""
     for _ in range(PATIENCE):
         if file.read_bytes().startswith(text):
             return True
@@ -63,16 +68,16 @@ def is_shown(file: Path, text: bytes) -> bool:
 
 
 def main() -> int:
-    """Count; the exit code says whether something was lost."""
+    """Count lost texts, and return 1 if there are any."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--how", choices=["renaming", "truncating"], default="renaming")
-    parser.add_argument("--plain", action="store_true", help="rename only")
+    parser.add_argument("--plain", action="store_true", help="replace the file by `rename` only")
     parser.add_argument("--seconds", type=float, default=15.0)
-    parser.add_argument("--folder", help="where; the filesystem matters")
+    parser.add_argument("--folder", help="directory of the file, which decides the filesystem")
     chosen = parser.parse_args()
     if chosen.plain:
-        setattr(atomic_write, "swap", lambda *_: False)  # noqa: B010  # it is imported there
-    setattr(os, "fsync", lambda _: None)  # noqa: B010  # more rounds, and more collisions
+        setattr(atomic_write, "swap", lambda *_: False)  # noqa: B010  # the name that `exchange` uses
+    setattr(os, "fsync", lambda _: None)  # noqa: B010  # faster, so that more writes collide
     with tempfile.TemporaryDirectory(dir=chosen.folder) as scratch:
         file, told = Path(scratch, "a.py"), Path(scratch, "told")
         file.write_bytes(b"0 ")
@@ -90,7 +95,7 @@ def main() -> int:
         os.kill(process, signal.SIGTERM)
         os.waitpid(process, 0)
         saved = len(list(Path(scratch).glob("*.saved")))
-        print(f"{number} texts of the other one, {lost} lost, {saved} saved beside; {told.read_text()}")
+        print(f"{number} texts written, {lost} lost, {saved} saved in `.saved` files; {told.read_text()}")
     return bool(lost)
 
 

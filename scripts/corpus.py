@@ -1,20 +1,21 @@
-"""Run the program over real code: what must hold everywhere, and what a change gains and loses.
+"""Run fsrace-lint on real code: check the invariants of its reports, and compare findings with records.
 
-    python scripts/corpus.py check FOLDER...
-    python scripts/corpus.py compare [NAME...] [--clones FOLDER]
-    python scripts/corpus.py record [NAME...] [--clones FOLDER]
+    python scripts/corpus.py check DIRECTORY...
+    python scripts/corpus.py compare [NAME...] [--clones DIRECTORY]
+    python scripts/corpus.py record [NAME...] [--clones DIRECTORY]
 
-`check` takes any folders: the files of an installed Python, unpacked wheels, a checkout. `compare` and
-`record` take the codebases of `tests/corpus/codebases.toml`, each at one commit. They are cloned, or taken
-from a folder with a clone of each: `OWNER/NAME`, `OWNER+NAME` or `NAME`, with a work tree or bare.
+`check` accepts any directories: the files of an installed Python, unpacked wheels, a checkout. `compare` and
+`record` use the codebases of `tests/corpus/codebases.toml`, each at one commit. The codebases are fetched
+from GitHub, or read from a directory with a clone of each: `OWNER/NAME`, `OWNER+NAME`, or `NAME`, with a
+work tree or bare.
 
-Only the Python files are copied into a temporary folder, with the settings and what git ignores. There the
-program runs twice: in the default profile, and in the strict one with tests and documentation. Whatever the
-code is, it ends with 0 or 1 and says nothing on standard error, and what `holding.py` says holds of its
-reports.
+Only Python files, `pyproject.toml`, and `.gitignore` are copied to a temporary directory. fsrace-lint runs
+there twice: with the default profile, and with the strict profile, including tests and documentation. It must
+exit with code 0 or 1 and print nothing to standard error. Its reports must have the invariants of
+`holding.py`.
 
-A record has one line for each finding of the default profile: its place and its code. FSR001 is not in it,
-because the running Python decides what it can parse.
+A record has one line for each finding of the default profile: its location and its code. Records do not
+include FSR001, because it depends on what the running Python can parse.
 """
 
 from __future__ import annotations
@@ -48,31 +49,34 @@ OURS: Final = (sys.executable, "-m", "fsrace_lint", "check", "--quiet", "--no-ca
 PROFILES: Final = {"default": (), "strict": ("--profile=strict", "--include-tests", "--show-silenced")}
 SUFFIXES: Final = (".py", ".pyw")
 ALSO: Final = ("pyproject.toml", ".gitignore")
-"""What tells of a project which files it has, and how it is checked."""
+"""The files that decide which files a project has and how they are checked."""
 REPORTED: Final = ("json", *holding.FORMATS, "full", "html")
-"""The formats that are made; places in the last two are not compared: `full` groups findings of one cause."""
+"""The formats of the reports.
+
+The last two are only written, not compared with the JSON report. `full` groups findings with one cause.
+"""
 EACH_FIX: Final = ("sarif", "html")
-"""The formats that make each fix alone to show it: of the default profile, for want of time."""
+"""The formats that compute each fix separately; to save time, only the default profile writes them."""
 UNREADABLE: Final = "FSR001"
 ENDS: Final = {False: 0, True: 1}
-"""How the program ends, by whether it has found something."""
+"""The expected exit code, by whether there are findings."""
 SECONDS: Final = 3600
 SHOWN: Final = 50
 
 
-class Broken(Exception):  # noqa: N818  # it is no error of this script
-    """The program did not do its work; the message says how."""
+class Broken(Exception):  # noqa: N818  # an expected outcome, not an error
+    """A run failed, or a codebase, clone, or record is unusable. The message explains why."""
 
 
 class Run(NamedTuple):
-    """One run of the program on a tree: every report by its format, and the seconds."""
+    """One run of fsrace-lint on a tree: the reports by format, and the seconds that it took."""
 
     reports: dict[str, str]
     seconds: float
 
     @property
     def findings(self) -> list[dict[str, object]]:
-        """The findings as data."""
+        """The findings of the JSON report."""
         found: list[dict[str, object]] = json.loads(self.reports["json"])["findings"]
         return found
 
@@ -85,7 +89,7 @@ class Codebase(NamedTuple):
 
     @property
     def record(self) -> str:
-        """The name of the file with its findings."""
+        """The name of the file that records its findings."""
         return f"{self.name.replace('/', '+')}.txt"
 
 
@@ -93,14 +97,14 @@ def codebases(records: Path, names: Sequence[str]) -> list[Codebase]:
     """Read the list of codebases.
 
     Args:
-        records: The folder of the list.
-        names: Those that are wanted, or none for all.
+        records: The directory of the list.
+        names: The names of the codebases to return, or none for all.
 
     Returns:
         The codebases in the order of the list.
 
     Raises:
-        Broken: One is not in the list.
+        Broken: A name is not in the list.
     """
     with (records / LIST).open("rb") as file:
         listed = [Codebase(name, commit) for name, commit in tomllib.load(file)["codebases"].items()]
@@ -111,13 +115,13 @@ def codebases(records: Path, names: Sequence[str]) -> list[Codebase]:
 
 
 def wanted(path: str) -> bool:
-    """Tell whether a file is one that the program reads."""
+    """Return whether fsrace-lint reads a file with this path."""
     name = path.rpartition("/")[2]
     return name in ALSO or name.endswith(SUFFIXES)
 
 
 def copied(tree: Path, target: Path) -> Path:
-    """Copy what the program reads of a folder; the copy is a project of its own."""
+    """Copy the files of a directory that fsrace-lint reads, and return the copy as a separate project."""
     for folder, _, names in os.walk(tree):
         for name in filter(wanted, names):
             path = Path(folder, name)
@@ -129,17 +133,22 @@ def copied(tree: Path, target: Path) -> Path:
 
 
 def project(tree: Path) -> Path:
-    """Make sure that a folder is a project, whatever lies above it."""
+    """Create `pyproject.toml` in a directory, so that it is a project whatever its parents contain."""
     tree.mkdir(parents=True, exist_ok=True)
     (tree / "pyproject.toml").touch()
     return tree
 
 
 def git(*arguments: str, data: bytes = b"", **environment: str) -> bytes:
-    """Run git.
+    """Run git, and return its standard output.
+
+    Args:
+        *arguments: The command line.
+        data: The standard input.
+        **environment: Additional environment variables.
 
     Raises:
-        Broken: It failed.
+        Broken: The command failed.
     """
     command = ["git", *arguments]
     try:
@@ -156,14 +165,14 @@ def clone(codebase: Codebase, clones: Path | None, scratch: Path) -> Path:
 
     Args:
         codebase: The codebase.
-        clones: A folder of clones, or None to fetch it.
-        scratch: An empty folder.
+        clones: A directory of clones, or None to fetch the commit.
+        scratch: An empty directory.
 
     Returns:
         The git directory.
 
     Raises:
-        Broken: There is none, or it could not be fetched.
+        Broken: The clone does not exist, or the commit could not be fetched.
     """
     if clones is None:
         folder = scratch / "clone"
@@ -180,7 +189,19 @@ def clone(codebase: Codebase, clones: Path | None, scratch: Path) -> Path:
 
 
 def checked_out(codebase: Codebase, clones: Path | None, scratch: Path) -> Path:
-    """Write what the program reads of a codebase into a folder; the clone stays as it is."""
+    """Check out the files of a codebase that fsrace-lint reads, without modifying the clone.
+
+    Args:
+        codebase: The codebase.
+        clones: A directory of clones, or None to fetch the commit.
+        scratch: An empty directory, in which the files are written.
+
+    Returns:
+        The directory of the files.
+
+    Raises:
+        Broken: The clone does not exist, or git failed.
+    """
     directory = f"--git-dir={clone(codebase, clones, scratch)}"
     listed = git(directory, "ls-tree", "-r", "-z", "--name-only", codebase.commit)
     files = b"".join(path + b"\0" for path in listed.split(b"\0") if wanted(os.fsdecode(path)))
@@ -193,18 +214,18 @@ def checked_out(codebase: Codebase, clones: Path | None, scratch: Path) -> Path:
 
 
 def run(tree: Path, profile: str, scratch: Path) -> Run:
-    """Run the program in a tree, with reports in all formats that its profile is worth.
+    """Run fsrace-lint in a tree, and write a report in each format of the profile.
 
     Args:
-        tree: The folder.
-        profile: One of `PROFILES`.
-        scratch: A folder for the reports.
+        tree: The directory.
+        profile: A name in `PROFILES`.
+        scratch: A directory for the reports.
 
     Returns:
-        What it reported.
+        The reports and the duration.
 
     Raises:
-        Broken: It failed, said something on standard error, or did not end.
+        Broken: The run failed, timed out, or printed to standard error.
     """
     formats = [name for name in REPORTED if name not in EACH_FIX or profile == "default"]
     files = {name: scratch / f"{profile}.{name}" for name in formats}
@@ -215,22 +236,22 @@ def run(tree: Path, profile: str, scratch: Path) -> Run:
             [*OURS, *PROFILES[profile], *reports], cwd=tree, capture_output=True, timeout=SECONDS, check=False
         )
     except subprocess.TimeoutExpired as error:
-        raise Broken(f"{profile}: not done after {SECONDS} s") from error
+        raise Broken(f"{profile}: timed out after {SECONDS} s") from error
     seconds = time.perf_counter() - since
     said = done.stderr.decode(errors="replace").strip()
     if said or done.returncode not in ENDS.values():
-        raise Broken(f"{profile}: ended with {done.returncode}: {said}")
+        raise Broken(f"{profile}: exited with code {done.returncode}: {said}")
     found = Run({name: file.read_text("utf-8") for name, file in files.items()}, seconds)
     if done.returncode != ENDS[bool(found.findings)]:
-        raise Broken(f"{profile}: ended with {done.returncode} and {len(found.findings)} findings")
+        raise Broken(f"{profile}: exited with code {done.returncode} and {len(found.findings)} findings")
     return found
 
 
 def looked_at(name: str, tree: Path, scratch: Path) -> tuple[list[str], Counter[str]]:
-    """Check what must hold of a tree, and print a line about it.
+    """Check the invariants of the reports on a tree, and print a summary.
 
     Returns:
-        What does not hold, and the lines of the record, each with how often it stands there.
+        The violations, and the lines of the record with their counts.
     """
     broken: list[str] = []
     findings: dict[str, list[dict[str, object]]] = {}
@@ -255,36 +276,36 @@ def looked_at(name: str, tree: Path, scratch: Path) -> tuple[list[str], Counter[
 
 
 def recorded(findings: Iterable[dict[str, object]]) -> Iterator[dict[str, object]]:
-    """Give the findings that a record has."""
+    """Yield the findings that a record includes."""
     return (finding for finding in findings if finding["code"] != UNREADABLE)
 
 
 def line_of(finding: dict[str, object]) -> str:
-    """Spell a finding as a record does."""
+    """Return the line of a record for a finding."""
     return f"{finding['path']}:{finding['line']}:{finding['column']} {finding['code']}"
 
 
 def title(codebase: Codebase) -> str:
-    """Give the first line of a record: what it is of, and by which Python."""
+    """Return the first line of a record: the codebase, its commit, and the Python version."""
     python = ".".join(map(str, sys.version_info[:2]))
     return f"# {codebase.name} {codebase.commit}, Python {python}"
 
 
 def read_record(codebase: Codebase, records: Path) -> Counter[str]:
-    """Read the record of a codebase: its lines, each with how often it stands there.
+    """Return the lines of the record of a codebase with their counts.
 
     Raises:
-        Broken: There is no record, or it is of another commit.
+        Broken: The record does not exist, is empty, or is for a different commit.
     """
     file = records / codebase.record
     try:
         first, *lines = file.read_text("utf-8").splitlines()
     except (OSError, ValueError) as error:
-        raise Broken(f"no record {file.name}: make one with `record {codebase.name}`") from error
+        raise Broken(f"no record {file.name}: create it with `record {codebase.name}`") from error
     if first.partition(", ")[0] != title(codebase).partition(", ")[0]:
-        raise Broken(f"{file.name} is of another commit: {first}")
+        raise Broken(f"{file.name} is for a different commit: {first}")
     if first != title(codebase):
-        print(f"{file.name} was recorded by another Python: {first.partition(', ')[2]}")
+        print(f"{file.name} was recorded with a different Python version: {first.partition(', ')[2]}")
     return Counter(lines)
 
 
@@ -295,14 +316,14 @@ def write_record(codebase: Codebase, now: Counter[str], records: Path) -> None:
 
 
 def order_of(line: str) -> tuple[str, int, int, str]:
-    """Give the key by which the lines of a record are sorted."""
+    """Return the key that sorts the lines of a record."""
     place, _, code = line.rpartition(" ")
     path, row, column = place.rsplit(":", 2)
     return path, int(row), int(column), code
 
 
 def check(folders: Sequence[Path]) -> bool:
-    """Check what must hold of folders; tell whether it does."""
+    """Check the invariants of the reports on each directory, and return whether they hold."""
     held = True
     for folder in folders:
         with tempfile.TemporaryDirectory() as scratch:
@@ -312,7 +333,11 @@ def check(folders: Sequence[Path]) -> bool:
 
 
 def pinned(chosen: argparse.Namespace) -> bool:
-    """Record or compare codebases; tell whether all is as it was, and what must hold does."""
+    """Record codebases, or compare them with their records.
+
+    Returns:
+        Whether the invariants hold and a comparison found no differences.
+    """
     same, wanted_ones = True, codebases(chosen.records, chosen.names)
     before = {one: read_record(one, chosen.records) for one in wanted_ones if chosen.command == "compare"}
     for codebase in wanted_ones:
@@ -336,25 +361,26 @@ def options(arguments: Sequence[str] | None) -> argparse.Namespace:
     plain = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=plain)
     commands = parser.add_subparsers(dest="command", required=True)
-    folders = commands.add_parser("check", help="check what must hold of any folders")
+    folders = commands.add_parser("check", help="check the invariants of the reports on any directories")
     folders.add_argument("folders", nargs="+", type=Path)
-    for name, told in (("compare", "print what was gained and lost"), ("record", "write the records anew")):
+    for name, told in (("compare", "print added and removed findings"), ("record", "rewrite the records")):
         command = commands.add_parser(name, help=told)
-        command.add_argument("names", nargs="*", metavar="NAME", help="OWNER/NAME; by default all")
-        command.add_argument("--clones", type=Path, help=f"a folder of clones, in the place of {HOST}")
+        command.add_argument("names", nargs="*", metavar="NAME", help="OWNER/NAME (default: all)")
+        command.add_argument("--clones", type=Path, help=f"directory of clones to use instead of {HOST}")
         command.add_argument("--records", type=Path, default=RECORDS, help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     for folder in getattr(chosen, "folders", ()):
         if not folder.is_dir():
-            parser.error(f"no such folder: {folder}")
+            parser.error(f"no such directory: {folder}")
     return chosen
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line asks for.
+    """Run the requested command.
 
     Returns:
-        0 if all holds and nothing was gained or lost, 1 if not, 2 if that could not be found out.
+        0 if all invariants hold and findings are unchanged, 1 if not, and 2 if a clone or a record is
+        unusable.
     """
     chosen = options(arguments)
     try:

@@ -1,14 +1,14 @@
-"""Feed each room of the program with made-up inputs, and keep those that it does not stand.
+"""Fuzz the parts of fsrace-lint with generated inputs, and save the inputs that reveal defects.
 
     python scripts/fuzz.py                              # 1,000 inputs for each target
     python scripts/fuzz.py extract link --runs 100000 --seed 7
     python scripts/fuzz.py fixes --source hypothesmith  # pip install hypothesmith
-    python scripts/fuzz.py extract --source atheris     # pip install atheris: led by what code is reached
+    python scripts/fuzz.py extract --source atheris     # pip install atheris; guided by code coverage
     python scripts/fuzz.py link --replay FILE...
 
-An input is wrong for a target where it raises an exception, takes too long, or where something does not
-hold that must (scripts/fuzz_targets.py). It is made smaller, and left in a folder of the target: one for each
-defect. The same seed makes the same inputs. It ends with 1 where there was a defect.
+An input reveals a defect if the target raises an exception, exceeds the time limit, or violates a check in
+`fuzz_targets.py`. For each defect, one input is minimized and saved in the directory of the target. The same
+seed generates the same inputs. The exit code is 1 if a defect was found.
 """
 
 from __future__ import annotations
@@ -34,19 +34,21 @@ ROOM: Final = "fsrace_lint"
 NAMES: Final = ("extract", "suppress", "settings", "catalog", "link", "fixes")
 SOURCES: Final = ("grammar", "hypothesmith", "atheris")
 _TRIES: Final = 600
-"""How often an input is tried to be made smaller."""
+"""The maximum number of attempts to minimize an input."""
 
 
 class OverdueError(BaseException):
-    """An input took longer than it may; no handler for exceptions may take it for one of them."""
+    """An input exceeded its time limit. Not an `Exception`, so that no handler in the program catches it."""
 
 
 @contextlib.contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """End what takes more processor time, so that other work of the machine does not count.
+    """Limit the processor time of a block, which other load on the machine does not affect.
+
+    Without `signal.setitimer`, there is no limit.
 
     Raises:
-        OverdueError: It took longer.
+        OverdueError: The block exceeded the limit.
     """
     if not hasattr(signal, "setitimer"):
         yield
@@ -65,35 +67,38 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 class Fuzz:
-    """One target, and what was found in it."""
+    """A target and the defects found in it."""
 
     def __init__(self, name: str, check: Callable[[bytes], None], folder: Path, limit: float) -> None:
-        """Prepare for a target.
+        """Initialize without defects.
 
         Args:
-            name: What it is called.
-            check: Raises what is wrong with an input.
-            folder: Where inputs with a defect are left.
-            limit: The seconds that one input may take.
+            name: The name of the target.
+            check: A function that raises an exception if an input reveals a defect.
+            folder: The directory in which each target has a directory of saved inputs.
+            limit: The maximum processor time for one input, in seconds.
         """
         self.name, self.check, self.folder, self.limit = name, check, folder / name, limit
         self.inputs = 0
         self.found: dict[str, int] = {}
-        """How many inputs show each defect."""
+        """The number of inputs that reveal each defect."""
 
     def defect(self, data: bytes) -> str | None:
-        """Say what is wrong with an input, so that the same defect says the same; None where all is well."""
+        """Return a description of the defect that an input reveals, or None.
+
+        Inputs that reveal the same defect have the same description.
+        """
         try:
             with limited(self.limit):
                 self.check(data)
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # noqa: BLE001  # whatever it is, it is what this is for
+        except BaseException as error:  # noqa: BLE001  # any exception is a defect
             return _named(error)
         return None
 
     def feed(self, data: bytes) -> None:
-        """Try an input, and keep it where it shows a defect that is new."""
+        """Run an input, and save and minimize it if it reveals a new defect."""
         self.inputs += 1
         defect = self.defect(data)
         if defect is None:
@@ -110,7 +115,7 @@ class Fuzz:
 
 
 def _named(error: BaseException) -> str:
-    """Name a defect: what was raised, where in the program, and what is said but for names."""
+    """Describe a defect: the exception, its message without names and numbers, and its location."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if f"/{ROOM}/" in frame.filename] or frames
     overdue = isinstance(error, (OverdueError, RecursionError))
@@ -120,15 +125,15 @@ def _named(error: BaseException) -> str:
 
 
 def reduced(data: bytes, is_bad: Callable[[bytes], bool], tries: int = _TRIES) -> bytes:
-    """Make an input smaller: lines first, then tokens.
+    """Minimize an input: remove lines, then tokens.
 
     Args:
         data: The input.
-        is_bad: Tells whether an input still shows the defect.
-        tries: How often that is asked.
+        is_bad: A function that returns whether an input reveals the defect.
+        tries: The maximum number of calls of `is_bad`.
 
     Returns:
-        A smaller input that does.
+        The smallest input found that reveals the defect.
     """
     for pattern in (rb"[^\n]*\n|[^\n]+", rb"\w+|\s+|[^\w\s]"):
         pieces = re.findall(pattern, data)
@@ -148,20 +153,20 @@ def reduced(data: bytes, is_bad: Callable[[bytes], bool], tries: int = _TRIES) -
 
 
 def made(make: Callable[[Random], bytes], seed: int, runs: int) -> Iterator[bytes]:
-    """Make inputs: each with a seed of its own, so that one is made again without those before it."""
+    """Generate inputs. Each has its own seed, so that it can be generated without those before it."""
     for number in range(runs):
         yield make(Random(seed * 1_000_003 + number))  # noqa: S311  # nothing secret
 
 
 def by_hypothesmith(name: str, seed: int, runs: int) -> Iterator[bytes]:
-    """Make programs of the grammar of Python and of the nodes of libcst."""
+    """Generate programs from the grammar of Python and from nodes of libcst."""
     if name not in {"extract", "suppress", "link", "fixes"}:
-        raise SystemExit(f"hypothesmith makes nothing for {name}")
+        raise SystemExit(f"hypothesmith cannot generate inputs for {name}")
     try:
         hypothesmith = importlib.import_module("hypothesmith")
         hypothesis = importlib.import_module("hypothesis")
     except ModuleNotFoundError as error:
-        raise SystemExit(f"{error.name} is missing: pip install hypothesmith") from None
+        raise SystemExit(f"{error.name} is not installed: pip install hypothesmith") from None
     chunk = 50
     gathered: list[str] = []
 
@@ -185,7 +190,15 @@ def by_hypothesmith(name: str, seed: int, runs: int) -> Iterator[bytes]:
 def by_atheris(
     fuzz: Fuzz, make: Callable[[Random], bytes], seed: int, runs: int, done: Callable[[], None]
 ) -> None:
-    """Feed a target as libFuzzer leads: with changed copies of those inputs that reach new code."""
+    """Fuzz a target with libFuzzer, which mutates the inputs that reach new code.
+
+    Args:
+        fuzz: The target.
+        make: A function that generates new inputs.
+        seed: The seed.
+        runs: The number of inputs.
+        done: A function that is called after `runs` inputs and ends the process.
+    """
     atheris = importlib.import_module("atheris")
     inputs = importlib.import_module("fuzz_inputs")
 
@@ -224,14 +237,14 @@ def by_atheris(
     atheris.Fuzz()
 
 
-def _loaded(source: str) -> Any:  # a module that is typed where it is imported by its name
-    """Load the targets; atheris must see the program being loaded."""
+def _loaded(source: str) -> Any:  # a module imported by name has no static type
+    """Import the targets. For atheris, instrument fsrace-lint during the import."""
     if source != "atheris":
         return importlib.import_module("fuzz_targets")
     try:
         atheris = importlib.import_module("atheris")
     except ModuleNotFoundError:
-        raise SystemExit("atheris is missing: pip install atheris") from None
+        raise SystemExit("atheris is not installed: pip install atheris") from None
     with atheris.instrument_imports(include=[ROOM]):
         return importlib.import_module("fuzz_targets")
 
@@ -239,34 +252,36 @@ def _loaded(source: str) -> Any:  # a module that is typed where it is imported 
 def options(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(NAMES)} (all)")
-    parser.add_argument("--runs", type=int, default=1000, help="inputs for each target (1000)")
-    parser.add_argument("--seed", type=int, default=0, help="another one makes other inputs (0)")
-    parser.add_argument("--source", choices=SOURCES, default="grammar", help="what makes them (grammar)")
-    parser.add_argument("--limit", type=float, default=10, help="seconds of processor time for one (10)")
-    parser.add_argument("--folder", type=Path, default=Path("fuzz-found"), help="for what shows a defect")
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"{', '.join(NAMES)} (default: all)")
+    parser.add_argument("--runs", type=int, default=1000, help="inputs for each target (default: 1000)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the inputs (default: 0)")
+    parser.add_argument("--source", choices=SOURCES, default="grammar", help="generator (default: grammar)")
     parser.add_argument(
-        "--replay", type=Path, nargs="+", default=(), help="feed these files, and say what is wrong"
+        "--limit", type=float, default=10, help="processor seconds for an input (default: 10)"
+    )
+    parser.add_argument("--folder", type=Path, default=Path("fuzz-found"), help="directory for saved inputs")
+    parser.add_argument(
+        "--replay", type=Path, nargs="+", default=(), help="run these inputs and print their defects"
     )
     given = parser.parse_args(arguments)
     for name in given.targets:
         if name not in NAMES:
-            parser.error(f"there is no target {name}: there are {', '.join(NAMES)}")
+            parser.error(f"unknown target {name}; choose from {', '.join(NAMES)}")
     return given
 
 
 def _told(fuzz: Fuzz, given: argparse.Namespace, begun: float) -> None:
-    """Print what came of a target, in one line."""
+    """Print the result of a target as one line of JSON."""
     row = {"target": fuzz.name, "source": given.source, "seed": given.seed, "inputs": fuzz.inputs}
     row |= {"processor seconds": round(time.process_time() - begun, 1), "defects": fuzz.found}
     print(json.dumps(row), flush=True)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Feed the targets.
+    """Fuzz the requested targets.
 
     Returns:
-        1 where an input showed a defect.
+        1 if an input revealed a defect, else 0.
     """
     given = options(arguments)
     loaded = _loaded(given.source)
@@ -283,7 +298,7 @@ def main(arguments: Sequence[str]) -> int:
             def done(fuzz: Fuzz = fuzz, begun: float = begun) -> None:
                 _told(fuzz, given, begun)
                 loaded.clean()
-                os._exit(bool(fuzz.found))  # libFuzzer does not come back
+                os._exit(bool(fuzz.found))  # libFuzzer does not return
 
             by_atheris(fuzz, target.make, given.seed, given.runs, done)
         by = by_hypothesmith(name, given.seed, given.runs) if given.source == "hypothesmith" else None
@@ -297,7 +312,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _replayed(fuzz: Fuzz, file: Path) -> bool:
     defect = fuzz.defect(file.read_bytes())
-    print(f"{fuzz.name}: {file}: {defect or 'nothing is wrong'}")
+    print(f"{fuzz.name}: {file}: {defect or 'no defect'}")
     return defect is not None
 
 

@@ -1,4 +1,4 @@
-"""What scripts/fuzz.py feeds in: modules made of what the rules look for, and changed copies of the cases."""
+"""The inputs of `fuzz.py`: modules generated from the words that rules look for, and mutated test cases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES: Final = ("main.py", "helpers.py", "pkg/__init__.py", "pkg/io.py")
 
 @functools.cache
 def words(section: str) -> tuple[str, ...]:
-    """Give the entries of a section of fuzz_words.txt."""
+    """Return the entries of a section of `fuzz_words.txt`."""
     text = Path(__file__).with_name("fuzz_words.txt").read_text("utf-8")
     lines = text.partition(f"\n## {section}\n")[2].partition("\n\n")[0].split("\n")
     return tuple(_unescaped(line.replace("(nothing)", "").replace("(space)", " ")) for line in lines if line)
@@ -41,7 +41,7 @@ def _character(escape: str) -> str:
 
 
 class Maker:
-    """Makes Python of the vocabulary above."""
+    """A generator of Python code from the templates in `fuzz_words.txt`."""
 
     _SECTIONS: Final = MappingProxyType(
         {
@@ -58,11 +58,11 @@ class Maker:
     _SHORT: Final = {"p": "path", "g": "rank == 0", "a": "f0()", "e": "x", "i": "lock", "s": "", "b": ""}
 
     def __init__(self, random: Random) -> None:
-        """Make all choices with `random`."""
+        """Initialize with the source of all random choices."""
         self.random = random
 
     def fill(self, text: str, depth: int = 0) -> str:
-        """Fill the holes of a template."""
+        """Replace the placeholders of a template with random entries, up to a maximum depth."""
 
         def filled(match: re.Match[str]) -> str:
             hole = match[1]
@@ -79,12 +79,12 @@ class Maker:
         return self._HOLE.sub(filled, text)
 
     def module(self, lines: int) -> str:
-        """Make a module of about so many statements."""
+        """Return a module with up to seven imports and about `lines` statements."""
         imports = self.random.sample(words("imports"), self.random.randrange(8))
         return "".join(f"{line}\n" for line in (*imports, *self.block(lines, 0)))
 
     def block(self, size: int, depth: int) -> list[str]:
-        """Make the lines of a suite."""
+        """Return the lines of a suite of about `size` statements."""
         lines: list[str] = []
         while size > 0:
             if depth < 5 and size > 1 and self.random.random() < 0.45:
@@ -97,7 +97,7 @@ class Maker:
         return lines or ["pass"]
 
     def compound(self, body: list[str]) -> list[str]:
-        """Put a suite into a statement."""
+        """Return the lines of a random compound statement around a suite."""
         head = self.fill(self.random.choice(words("frames")))
         indent = self.random.choice(("    ", "    ", "    ", "\t", " "))
         inner = [indent + line for line in body]
@@ -125,16 +125,16 @@ class Maker:
 
 
 def mutated(text: str, random: Random, others: Sequence[str], kind: str = "tokens") -> str:
-    """Change a text in one of many ways.
+    """Apply one random mutation to a text.
 
     Args:
         text: The text.
-        random: Makes the choices.
-        others: What lines may be taken from.
-        kind: The section with what may stand in the place of a token.
+        random: The source of random choices.
+        others: Texts from which lines can be inserted.
+        kind: The section of `fuzz_words.txt` with replacements for tokens.
 
     Returns:
-        The text as it has become; it may be the same.
+        The mutated text, which can equal the original.
     """
     if random.random() < 0.5:
         tokens = _TOKEN.findall(text) or [""]
@@ -179,7 +179,7 @@ def _indent(lines: list[str], first: int, last: int, random: Random, _others: Se
 
 
 def _enclose(lines: list[str], first: int, last: int, random: Random, _others: Sequence[str]) -> None:
-    """Put lines into a compound statement."""
+    """Wrap lines in a compound statement."""
     maker = Maker(random)
     margin = min((len(line) - len(line.lstrip()) for line in lines[first:last] if line.strip()), default=0)
     body = textwrap.dedent("".join(lines[first:last])).rstrip("\n").split("\n")
@@ -187,21 +187,21 @@ def _enclose(lines: list[str], first: int, last: int, random: Random, _others: S
 
 
 def _borrow(lines: list[str], first: int, _last: int, random: Random, others: Sequence[str]) -> None:
-    """Take lines of another text in."""
+    """Insert lines of another text."""
     given = random.choice(others).splitlines(keepends=True) or [""]
     start = random.randrange(len(given))
     lines[first:first] = given[start : start + random.randint(1, 6)]
 
 
 def _make(lines: list[str], first: int, last: int, random: Random, _others: Sequence[str]) -> None:
-    """Put something new in the place of lines."""
+    """Replace lines with generated statements."""
     margin = re.match(r"[ \t]*", lines[first])
     made = Maker(random).block(random.randint(1, 3), 2)
     lines[first:last] = [f"{margin[0] if margin else ''}{line}\n" for line in made]
 
 
 def _renew(lines: list[str], _first: int, _last: int, random: Random, _others: Sequence[str]) -> None:
-    """Give all lines another newline."""
+    """Change or remove the line endings of all lines."""
     newline = random.choice(("\r\n", "\r", "\n", ""))
     lines[:] = [line.rstrip("\r\n") + newline for line in lines]
 
@@ -213,7 +213,7 @@ _LINE_CHANGES: Final[tuple[Callable[..., None], ...]] = (
 
 
 def flipped(data: bytes, random: Random) -> bytes:
-    """Change some bytes."""
+    """Return the data with up to eight random bytes replaced."""
     changed = bytearray(data)
     for _ in range(random.choice((1, 1, 2, 8))):
         if changed:
@@ -222,20 +222,26 @@ def flipped(data: bytes, random: Random) -> bytes:
 
 
 def split(data: bytes) -> dict[str, bytes]:
-    """Take an input apart into files: a line `#= NAME.py` begins one; what stands before is `main.py`."""
+    """Split an input into files by name.
+
+    A line `#= NAME.py` begins a file. Text before the first such line is `main.py`.
+    """
     pieces = _HEADER.split(data)
     names = ["main.py", *(name.decode("ascii") for name in pieces[1::2])]
     return {name: text for name, text in zip(names, pieces[::2], strict=True) if text or name != "main.py"}
 
 
 def joined(files: Iterable[tuple[str, str]]) -> str:
-    """Put files together, as `split` takes them apart."""
+    """Join files into one text that `split` accepts."""
     return "".join(f"#= {name}\n{text if text.endswith(chr(10)) else text + chr(10)}" for name, text in files)
 
 
 @functools.cache
 def cases(kind: str) -> tuple[str, ...]:
-    """Give the blocks of a kind, `py` or `toml`, of all case files; what belongs together in one text."""
+    """Return the code blocks of a kind, `py` or `toml`, in all case files.
+
+    The named Python files of one case are joined into one text.
+    """
     found: list[str] = []
     for file in sorted((ROOT / "tests" / "cases").rglob("*.md")):
         for section in re.split(r"^#+ ", file.read_text("utf-8"), flags=re.MULTILINE):
@@ -250,7 +256,7 @@ def cases(kind: str) -> tuple[str, ...]:
 
 
 def project(random: Random) -> bytes:
-    """Make several modules that import each other, or change a case."""
+    """Generate multiple modules that can import each other, or mutate a case."""
     if random.random() < 0.5:
         names = random.sample(NAMES, random.randint(1, len(NAMES)))
         text = joined((name, Maker(random).module(random.randint(1, 14))) for name in names)
@@ -263,7 +269,7 @@ def project(random: Random) -> bytes:
 
 
 def module(random: Random) -> bytes:
-    """Make one short module, or change a case; sometimes byte by byte, in another encoding or with a BOM."""
+    """Generate a short module, or mutate a case; sometimes with a BOM, another encoding, or random bytes."""
     if random.random() < 0.5:
         text, changes = Maker(random).module(random.randint(1, 8)), random.choice((0, 0, 1, 2))
     else:
@@ -288,14 +294,14 @@ def _encoded(text: str, random: Random) -> bytes:
 
 @functools.cache
 def tables() -> tuple[str, ...]:
-    """Give the tables of the own catalog one by one, as a user would write them."""
+    """Return each table of the built-in catalog as TOML."""
     folder = ROOT / "fsrace_lint" / "catalog"
     texts = [file.read_text("utf-8") for file in sorted(folder.glob("*.toml"))]
     return tuple(part for text in texts for part in re.split(r"^(?=\[\[)", text, flags=re.MULTILINE)[1:])
 
 
 def settings(random: Random) -> bytes:
-    """Make a pyproject.toml, or change that of a case."""
+    """Generate a `pyproject.toml`, or mutate the `pyproject.toml` of a case."""
     if random.random() < 0.6:
         keys = random.sample(words("keys"), random.randint(0, 6))
         own = [random.choice(tables()).replace("[[", "[[tool.fsrace-lint.catalog.")]
@@ -310,7 +316,7 @@ def settings(random: Random) -> bytes:
 
 
 def catalog(random: Random) -> bytes:
-    """Make a catalog of some entries of ours, changed."""
+    """Return one to three random tables of the built-in catalog, usually mutated."""
     text = "".join(random.choice(tables()) for _ in range(random.randint(1, 3)))
     for _ in range(random.choice((0, 1, 1, 2, 3))):
         text = mutated(text, random, tables(), "toml")
@@ -318,7 +324,7 @@ def catalog(random: Random) -> bytes:
 
 
 def comments(random: Random) -> bytes:
-    """Make a module in which comments suppress something, or nearly do."""
+    """Generate a module with comments that suppress findings, or resemble such comments."""
     rows = []
     for _ in range(random.randint(1, 8)):
         code = Maker(random).fill(random.choice(words("simple"))) if random.random() < 0.7 else ""

@@ -1,4 +1,4 @@
-"""What scripts/fuzz.py asks of each room, whatever is fed in: no exception, and nothing that cannot be."""
+"""The targets of `fuzz.py`: each runs a part of fsrace-lint on an input, and checks its results."""
 
 from __future__ import annotations
 
@@ -44,27 +44,31 @@ if TYPE_CHECKING:
     from fsrace_lint.pipeline.run import Checked
 
 FOLDER: Final = Path(tempfile.gettempdir()) / "fsrace-lint-fuzz"
-"""Where the projects are said to lie; only what is written for a target lies there."""
+"""The directory of the projects. Most targets do not write their files to it."""
 _TOP: Final = Span(1, 1, 1, 2)
-"""Where a finding about a file as a whole stands."""
+"""The location of a finding about a whole file."""
 
 
 class DefectError(Exception):
-    """Something is not as it must be."""
+    """A result is wrong."""
 
 
 class Target(NamedTuple):
-    """What is fed with inputs: a function that raises what is wrong, and what makes inputs for it."""
+    """A function that raises an exception if an input reveals a defect, and a generator of its inputs."""
 
     check: Callable[[bytes], None]
     make: Callable[[Random], bytes]
 
 
 def demand(is_so: object, *told: object) -> None:
-    """Say what is wrong.
+    """Check a condition.
+
+    Args:
+        is_so: The condition.
+        *told: Parts of the message of the error.
 
     Raises:
-        DefectError: It is not so.
+        DefectError: The condition is false.
     """
     if not is_so:
         raise DefectError(" ".join(map(str, told)))
@@ -73,10 +77,10 @@ def demand(is_so: object, *told: object) -> None:
 def _decoded(data: bytes, name: str = "main.py") -> Source | None:
     read = source.decode(data, FOLDER / name, FOLDER)
     if isinstance(read, Unreadable):
-        demand(read.line >= 1 and read.column >= 1 and read.reason, "no place or no reason:", read)
+        demand(read.line >= 1 and read.column >= 1 and read.reason, "no location or no reason:", read)
         return None
     body = read.data[3:] if read.bom else read.data
-    demand(body.decode(read.encoding) == read.text, "another text than its bytes")
+    demand(body.decode(read.encoding) == read.text, "the text differs from the decoded bytes")
     return read
 
 
@@ -90,7 +94,7 @@ def _tree(text: str) -> ast.Module | None:
 
 
 def _spans(text: str, tree: ast.Module) -> set[Span]:
-    """Give the places of all nodes, found in another way than by the program."""
+    """Return the locations of all nodes, computed independently of fsrace-lint."""
     lines = re.split("\r\n|\r|\n", text)
 
     def column(line: int, offset: int) -> int:
@@ -109,7 +113,7 @@ def _spans(text: str, tree: ast.Module) -> set[Span]:
 
 
 def _placed(value: object) -> Iterator[Span]:
-    """Give all places in facts."""
+    """Yield all locations in facts."""
     if isinstance(value, Span):
         yield value
     elif isinstance(value, tuple):
@@ -121,27 +125,27 @@ def _placed(value: object) -> Iterator[Span]:
 
 
 def check_extract(data: bytes) -> None:
-    """Read a file and take it apart."""
+    """Decode a file, extract its facts, and check their locations and serialization."""
     read = _decoded(data)
     if read is None:
         return
     found = extract(read)
     tree = _tree(read.text)
     if isinstance(found, SyntaxProblem):
-        demand(tree is None, "does not parse, it says:", found.reason)
-        demand(found.line >= 1 and found.column >= 1, "no place:", found)
+        demand(tree is None, "valid code is reported as a syntax error:", found.reason)
+        demand(found.line >= 1 and found.column >= 1, "no location:", found)
         return
-    demand(tree is not None, "facts of what does not parse")
+    demand(tree is not None, "invalid code is not reported as a syntax error")
     packed = msgspec.msgpack.encode(found)
-    demand(msgspec.msgpack.decode(packed, type=FileFacts) == found, "is not kept as it is")
-    demand(extract(read) == found, "not the same a second time")
+    demand(msgspec.msgpack.decode(packed, type=FileFacts) == found, "serialization changes the facts")
+    demand(extract(read) == found, "extracting again gives different facts")
     if tree is not None:
         strange = set(_placed(found)) - _spans(read.text, tree) - {Span(1, 1, 1, 1)}
-        demand(not strange, "no node stands at", strange)
+        demand(not strange, "no node at", strange)
 
 
 def _made_up(read: Source) -> list[Finding]:
-    """Make findings on some lines, chosen by the content."""
+    """Return findings on some lines, chosen by a checksum of the file."""
     lines = noqa.lines_of(read.text)
     codes = [code for code in sorted(rules.names()) if code > "FSR1"]
     state = zlib.crc32(read.data)
@@ -156,25 +160,30 @@ def _made_up(read: Source) -> list[Finding]:
 
 
 def check_suppress(data: bytes) -> None:
-    """Read comments, take out what suppresses nothing, and put others in."""
+    """Apply `noqa` comments to findings, then remove unused codes and add others."""
     read = _decoded(data)
     if read is None:
         return
     findings = _made_up(read)
     told = suppressions.apply(read, findings, lambda _code: True, rules.codes())
-    demand(sorted([*told.kept, *told.suppressed], key=Finding.sort_key) == findings, "a finding is lost")
-    demand(len(told.reasons) == len(told.suppressed), "not as many reasons as suppressed")
+    demand(
+        sorted([*told.kept, *told.suppressed], key=Finding.sort_key) == findings,
+        "findings were lost or added",
+    )
+    demand(len(told.reasons) == len(told.suppressed), "suppressed findings and reasons differ in number")
     lines = noqa.lines_of(read.text)
     for finding in told.unused:
         span = finding.place.span
         item = lines[span.line - 1][span.column - 1 : span.end_column - 1]
-        demand(span.end_line == span.line and f"`noqa: {item}`" in finding.message, "not its place:", finding)
+        demand(
+            span.end_line == span.line and f"`noqa: {item}`" in finding.message, "wrong location:", finding
+        )
         _taken_out(read, findings, told.unused, finding)
     codes = sorted({finding.code for finding in findings})[:2]
     for chunk in noqa.chunks(read.text) if codes else ():
         added = noqa.read(noqa.with_codes(chunk.comment, codes, "why", rules.codes()), rules.codes())
         demand(
-            any(set(codes) <= {item.code for item in one.items} for one in added), "cannot be added:", chunk
+            any(set(codes) <= {item.code for item in one.items} for one in added), "codes not added:", chunk
         )
 
 
@@ -183,41 +192,49 @@ def _taken_out(read: Source, findings: list[Finding], unused: tuple[Finding, ...
     if after is None:
         return
     if _tree(read.text) is not None:
-        demand(noqa.same_code(read.text, after.text), "the code is another without", one.message)
+        demand(noqa.same_code(read.text, after.text), "removal changes the code:", one.message)
     if len(noqa.lines_of(read.text)) == len(noqa.lines_of(after.text)):
         again = suppressions.apply(after, findings, lambda _code: True, rules.codes())
-        demand(len(again.unused) < len(unused), "it is still there:", one.message)
+        demand(len(again.unused) < len(unused), "not removed:", one.message)
 
 
 def check_settings(data: bytes) -> None:
-    """Read settings, and ask them about files."""
+    """Load settings, and apply them to paths."""
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / "pyproject.toml").write_bytes(data)
     try:
         chosen = settings.load(FOLDER, rules.names())
     except SettingsError as error:
-        demand("\n" not in visible(str(error)) and str(FOLDER) in str(error), "not one line:", str(error))
+        demand(
+            "\n" not in visible(str(error)) and str(FOLDER) in str(error),
+            "the error is not one line that names the directory:",
+            str(error),
+        )
         return
     finally:
         (FOLDER / "pyproject.toml").unlink()
-    demand(hash(chosen) is not None, "cannot be told apart")
+    demand(hash(chosen) is not None, "not hashable")
     for path in ("main.py", "tests/a.py", "a/" * 12 + "b" * 40 + ".py", "é/日本.py"):
-        demand(chosen.selects("FSR101", path) in (True, False), "neither on nor off")
+        demand(chosen.selects("FSR101", path) in (True, False), "neither selected nor ignored")
     list(discover.look([FOLDER], chosen))
     if chosen.catalog:
         _entries(msgspec.json.decode(chosen.catalog), chosen.catalog_origin)
 
 
-def _entries(document: Any, origin: str) -> catalog.Catalog | None:  # TOML gives anything
+def _entries(document: Any, origin: str) -> catalog.Catalog | None:  # TOML can contain any value
     try:
         return catalog.Catalog(tuple(reading.read(document, origin, "a source")))
     except catalog.CatalogError as error:
-        demand("\n" not in visible(str(error)) and origin in str(error), "not one line:", str(error))
+        demand(
+            "\n" not in visible(str(error)) and origin in str(error),
+            "the error is not one line that names the file:",
+            str(error),
+        )
         return None
 
 
 def check_catalog(data: bytes) -> None:
-    """Read the entries of a catalog, and look a small project over with them."""
+    """Read the entries of a catalog, and check a file that uses their names."""
     try:
         document = tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError):
@@ -256,14 +273,14 @@ _STRICT: Final = Settings(FOLDER, profile="strict")
 
 
 def check_together(files: Mapping[str, bytes], chosen: Settings = _STRICT) -> tuple[Run, Checked] | None:
-    """Link files, run all rules, and look at what they find.
+    """Link files, run all rules, and check the findings and reports.
 
     Args:
-        files: The bytes of each, by name.
+        files: The content of each file, by name.
         chosen: The settings of the project.
 
     Returns:
-        The run and what it found; None where no file can be read.
+        The run and its results, or None if no file can be read.
     """
     read = [one for name, data in files.items() if (one := _decoded(data, name)) is not None]
     if not read:
@@ -273,16 +290,16 @@ def check_together(files: Mapping[str, bytes], chosen: Settings = _STRICT) -> tu
     outcome = checked.outcome
     demand(not outcome.errors, "a rule failed:", *(problem.message for problem in outcome.errors))
     other = _run(read[::-1], chosen).check(silenced=True, suppressed=True, counted=True)
-    demand(_told(other) == _told(checked), "another order of files gives something else")
+    demand(_told(other) == _told(checked), "the findings depend on the order of files")
     _check_places(read, checked)
     for form in report.FORMATS:
         shown = report.render(form, outcome, checked.sources, report.Options())
-        demand(shown.encode("utf-8") is not None, "cannot be shown")
+        demand(shown.encode("utf-8") is not None, "cannot be encoded")
     return run, checked
 
 
 def _run(read: Iterable[Source], chosen: Settings) -> Run:
-    # a new run each time: what is linked belongs to the one before
+    # a new run each time, because linked modules belong to one run
     return _empty(chosen).with_sources(*read)
 
 
@@ -298,7 +315,7 @@ def _told(checked: Checked) -> tuple[object, ...]:
 def _check_places(read: Iterable[Source], checked: Checked) -> None:
     known = {one.path: _known_spans(one) for one in read}
     for finding in checked.outcome.findings:
-        demand(finding.place.path in known, "outside of the project:", finding)
+        demand(finding.place.path in known, "outside the project:", finding)
         if finding.code in ("FSR001", suppressions.CODE):
             continue
         spans = [(finding.place.path, finding.place.span)]
@@ -307,7 +324,7 @@ def _check_places(read: Iterable[Source], checked: Checked) -> None:
             fix = finding.fix
             spans += [(finding.place.path, span) for span in (fix.span, fix.check) if span is not None]
         for path, span in spans:
-            demand(span in known.get(path, ()), "no node stands at", path, span, "of", finding.code)
+            demand(span in known.get(path, ()), "no node at", path, span, "of", finding.code)
 
 
 def _known_spans(read: Source) -> set[Span]:
@@ -316,12 +333,12 @@ def _known_spans(read: Source) -> set[Span]:
 
 
 def check_link(data: bytes) -> None:
-    """Look over several modules together."""
+    """Check multiple modules together."""
     check_together(fuzz_inputs.split(data))
 
 
 def check_fixes(data: bytes) -> None:
-    """Fix several modules, safe fixes and others, write them, and do it again."""
+    """Fix multiple modules, with and without unsafe fixes, write them, and fix them again."""
     files = fuzz_inputs.split(data)
     for unsafe in (False, True):
         done = check_together(files)
@@ -337,11 +354,11 @@ def _patches(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
     patches = repair.repair(run, checked, unsafe=unsafe)
     for patch in patches:
         if patch.before == patch.after:
-            demand(not patch.applied, "nothing is changed, and something fixed in", patch.path)
+            demand(not patch.applied, "fixes were applied without a change in", patch.path)
             continue
-        demand(patch.applied, "nothing is fixed, and something changed in", patch.path)
+        demand(patch.applied, "no fixes were applied, but the text changed in", patch.path)
         after = _decoded(patch.after, patch.file.relative_to(FOLDER).as_posix())
-        demand(after is not None and _tree(after.text) is not None, "does not parse any more:", patch.path)
+        demand(after is not None and _tree(after.text) is not None, "no longer parses:", patch.path)
     return patches
 
 
@@ -356,24 +373,24 @@ def _check_written(files: Mapping[str, bytes], patches: Iterable[Patch]) -> None
             name = patch.file.relative_to(FOLDER).as_posix()
             expected[name] = patch.after
             moved = msgspec.structs.replace(patch, file=Path(folder, name))
-            demand(repair.write(moved) is None, "cannot be written:", name)
+            demand(repair.write(moved) is None, "not written:", name)
         found = {file.relative_to(folder).as_posix(): file.read_bytes() for file in Path(folder).rglob("*.*")}
-        demand(found == expected, "not the files that were to be written:", sorted(found))
+        demand(found == expected, "unexpected files or content:", sorted(found))
 
 
 def _check_again(files: Mapping[str, bytes], patches: Iterable[Patch], *, unsafe: bool) -> None:
-    """Fix what is fixed: where nothing was refused, nothing may be left to do."""
+    """Fix the files again. If no fix was refused, nothing may change."""
     fixed = {**files, **{patch.file.relative_to(FOLDER).as_posix(): patch.after for patch in patches}}
     done = check_together(fixed)
     if done is None:
-        raise DefectError("cannot be read any more")
+        raise DefectError("can no longer be read")
     again = [patch.path for patch in _patches(*done, unsafe=unsafe) if patch.before != patch.after]
     refused = any(patch.refused for patch in patches)
-    demand(not again or refused, "is fixed a second time:", *again)
+    demand(not again or refused, "changed by fixing again:", *again)
 
 
 def clean() -> None:
-    """Take away what was written."""
+    """Delete the files that targets wrote."""
     shutil.rmtree(FOLDER, ignore_errors=True)
 
 

@@ -1,12 +1,12 @@
-"""What must hold of the reports on a tree, whatever the code is: every place is one of its file.
+"""Invariants of the reports on a tree that hold for any code.
 
-* A finding is in a file of the tree, and so is every place that belongs to it.
-* The place of a finding of a rule is exactly that of a call, and the text there is one.
-* What is silent says how its call is spelled; the function called there is spelled so.
-* Every other place is exactly that of an expression, a statement or an `except` clause.
-* All formats tell of the same places, and what a fix takes out lies in its file.
+* All locations of a finding are in files of the tree.
+* The location of a finding is exactly the location of a call.
+* The location of a skipped call is exactly that of a call to the named function.
+* Every related location is exactly that of an expression, a statement, or an `except` clause.
+* All formats report the same locations, and text that a fix replaces is in its file.
 
-Findings about the tool or the file itself (`FSR0..`) have some place in the file.
+Findings about the tool or the file itself (`FSR0..`) can be anywhere in the file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _COMMAND: Final = re.compile(r"::\w+ file=(.*?),line=(\d+),(?:col=(\d+),)?endLin
 
 
 class Span(NamedTuple):
-    """A stretch of a file: lines and columns from 1, in characters, with the end excluded."""
+    """A range in a file: 1-based lines and columns in characters; the end is exclusive."""
 
     line: int
     column: int
@@ -44,7 +44,7 @@ class Span(NamedTuple):
 
 
 class Told(NamedTuple):
-    """How a format tells of a finding; what it leaves out is 0."""
+    """A finding as a format reports it; `column` is 0 if the format omits it."""
 
     path: str
     line: int
@@ -53,10 +53,10 @@ class Told(NamedTuple):
 
 
 class Text:
-    """One file, and the places of its syntax, found without the program."""
+    """A file and the locations of its syntax nodes, computed independently of fsrace-lint."""
 
     def __init__(self, file: Path) -> None:
-        """Read a file; what does not parse has no nodes."""
+        """Read a file. A file that does not parse has no nodes."""
         data = file.read_bytes()
         try:
             text = data.decode(tokenize.detect_encoding(io.BytesIO(data).readline)[0])
@@ -73,7 +73,7 @@ class Text:
 
     def _span(self, node: Any) -> Span:
         def column(line: int, offset: int) -> int:
-            # inside an f-string an old Python may name a line that is not there
+            # for a node in an f-string, old versions of Python can report a line that does not exist
             there = self.lines[line - 1] if line <= len(self.lines) else ""
             return len(there.encode()[:offset].decode("utf-8", "replace")) + 1
 
@@ -81,7 +81,7 @@ class Text:
         return Span(node.lineno, column(node.lineno, node.col_offset), *end)
 
     def holds(self, span: Span) -> bool:
-        """Tell whether a place is in the file."""
+        """Return whether a range is in the file."""
         ends = (span[:2], span[2:])
         return ends[0] <= ends[1] and all(
             1 <= line <= len(self.lines) and 1 <= column <= len(self.lines[line - 1]) + 1
@@ -89,14 +89,14 @@ class Text:
         )
 
     def at(self, span: Span) -> str:
-        """Give the text of a place."""
+        """Return the text of a range."""
         rows = self.lines[span.line - 1 : span.end_line]
         rows[-1] = rows[-1][: span.end_column - 1]
         rows[0] = rows[0][span.column - 1 :]
         return "\n".join(rows)
 
     def is_call(self, span: Span) -> bool:
-        """Tell whether a place is exactly that of a call."""
+        """Return whether a range is exactly that of a call."""
         if span not in self.calls:
             return False
         try:
@@ -121,15 +121,15 @@ def _plain(code: str) -> str:
 
 
 class Tree:
-    """A tree of files, each read once."""
+    """A tree of files that are read once."""
 
     def __init__(self, root: Path) -> None:
-        """Take the folder in which the program ran."""
+        """Initialize with the directory in which fsrace-lint ran."""
         self._root = root
         self._texts: dict[str, Text | None] = {}
 
     def text(self, path: str) -> Text | None:
-        """Give a file as a report names it, or None where there is no such file below the folder."""
+        """Return a file by its path in a report, or None if the directory does not contain it."""
         if path not in self._texts:
             file = self._root / path
             inside = not Path(path).is_absolute() and ".." not in Path(path).parts and file.is_file()
@@ -138,14 +138,14 @@ class Tree:
 
 
 def broken(root: Path, reports: Mapping[str, str]) -> list[str]:
-    """Tell what does not hold of the reports on a tree.
+    """Return the violated invariants of the reports on a tree.
 
     Args:
-        root: The folder in which the program ran.
-        reports: What it reported, by the format; `json` must be there.
+        root: The directory in which fsrace-lint ran.
+        reports: The reports by format; `json` is required.
 
     Returns:
-        One line for each thing that does not hold.
+        One line for each violation.
     """
     document = json.loads(reports["json"])
     tree = Tree(root)
@@ -189,40 +189,40 @@ def _of_silent(tree: Tree, silent: Json) -> Iterator[str]:
     text = tree.text(silent["path"])
     names = set() if text is None else text.calls.get(_span(silent), set())
     called = _plain(silent["call"])
-    # of what is no plain name the spelling is shortened
+    # an expression that is not a dotted name is shortened
     if names and all(map(_NAME.fullmatch, names)) and not any(_spells(called, name) for name in names):
-        yield f"{_position(silent)}: {what}: the call there is that of {', '.join(sorted(names))}"
+        yield f"{_position(silent)}: {what}: the call at this location is to {', '.join(sorted(names))}"
 
 
 def _spells(call: str, name: str) -> bool:
-    """Tell whether a call may be one of a function; what is long is cut off."""
+    """Return whether the text of a call, which can be truncated, can be a call to a function."""
     return call.startswith(f"{name}(") or (call.endswith("…") and name.startswith(call[:-1]))
 
 
 def _of_place(tree: Tree, place: Json, what: str, kind: str) -> Iterator[str]:
     text, span = tree.text(place["path"]), _span(place)
     if text is None:
-        yield f"{_position(place)}: {what}: no such file here"
+        yield f"{_position(place)}: {what}: no such file in the tree"
     elif not text.holds(span):
-        yield f"{_position(place)}: {what}: no such place in the file"
+        yield f"{_position(place)}: {what}: no such location in the file"
     elif kind == "call" and not text.is_call(span):
-        yield f"{_position(place)}: {what}: no call, but {text.at(span)!r}"
+        yield f"{_position(place)}: {what}: not a call: {text.at(span)!r}"
     elif kind == "node" and span not in text.nodes:
-        yield f"{_position(place)}: {what}: no expression or statement, but {text.at(span)!r}"
+        yield f"{_position(place)}: {what}: not an expression or statement: {text.at(span)!r}"
 
 
 def _differences(name: str, said: list[Told], told: list[Told]) -> Iterator[str]:
-    """Compare what a format tells with what the first one does, as far as it tells it."""
+    """Compare the findings of a format with those of the JSON report."""
     if len(said) != len(told):
-        yield f"{name}: {len(told)} findings, and {len(said)} in json"
+        yield f"{name}: {len(told)} findings, but {len(said)} in json"
         return
     for one, other in zip(said, told, strict=True):
         if other != one._replace(column=one.column if other.column else 0):
-            yield f"{name}: {other}, and in json {one}"
+            yield f"{name}: {other}, but {one} in json"
 
 
 def _of_sarif(tree: Tree, log: Json) -> Iterator[str]:
-    """Look at the places that only SARIF has: those of the steps, and what fixes take out."""
+    """Check the locations that only SARIF has: the steps of code flows, and the text that fixes replace."""
     for result in log["runs"][0]["results"]:
         for change in (c for fix in result.get("fixes", ()) for c in fix["artifactChanges"]):
             path = unquote(change["artifactLocation"]["uri"])
@@ -263,7 +263,7 @@ def _gitlab(report: str) -> list[Told]:
 
 def _junit(report: str) -> list[Told]:
     found = []
-    for case in ET.fromstring(report).iter("testcase"):  # noqa: S314  # the program has just written it
+    for case in ET.fromstring(report).iter("testcase"):  # noqa: S314  # written by fsrace-lint
         if case.find("failure") is not None:
             code, position = case.attrib["name"].split()[:2]
             line, column = map(int, position.split(":"))
@@ -289,4 +289,4 @@ FORMATS: Final[Mapping[str, Callable[[str], list[Told]]]] = {
     "concise": _concise,
     "trace": _trace,
 }
-"""How each format tells of the findings, in their order."""
+"""Functions that parse the findings of each format, in the order of the report."""

@@ -1,11 +1,15 @@
-"""One tree, checked in every way there is: the findings must be the same to the byte.
+"""Check a tree in many configurations. The findings must be identical.
 
-    python scripts/identical.py FOLDER...
+    python scripts/identical.py DIRECTORY...
 
-The ways are: one, two and four processes; without a cache, with an empty and with a full one; each with
-another hash seed, locale, time zone and order of the files in folders; objects in other places of
-memory; everything looked at, and not what may be relevant alone; flake8 with two processes; and a daemon,
-for files that are changed one after the other.
+The configurations:
+
+* one, two, and four processes, each without a cache, with an empty cache, and with a full cache; each run has
+  another hash seed, locale, time zone, and order of directory entries;
+* other identity hashes of objects (`displaced.py`);
+* all code analyzed, not only code that can be relevant (`exhaustive.py`);
+* flake8 with two processes;
+* the daemon, and flake8 with and without the daemon, for files that are changed one after the other.
 """
 
 from __future__ import annotations
@@ -32,15 +36,15 @@ DISPLACED: Final = (sys.executable, os.fspath(Path(__file__).with_name("displace
 EXHAUSTIVE: Final = (sys.executable, os.fspath(Path(__file__).with_name("exhaustive.py")))
 JOBS: Final = (1, 2, 4)
 CHANGED: Final = 40
-"""How many files are changed, every second one in its text."""
+"""The minimum number of files to change, if the tree has that many. Every second file keeps its content."""
 BY_FLAKE8: Final = 8
-"""Of how many of these one is checked by flake8, too."""
+"""The interval at which changed files are also checked with flake8."""
 SALTS: Final = ("1", "2")
 ROW: Final = re.compile(r"(?P<path>.+):(?P<line>\d+):(?P<column>\d+): (?P<code>FSR\d{3}) (?P<message>.*)")
 
 
 class Way(NamedTuple):
-    """One way to check a tree: the options, and what came of it."""
+    """A configuration: the options, and the output and exit code of a check."""
 
     options: tuple[str, ...]
     report: bytes
@@ -52,7 +56,11 @@ def check(
     environment: Mapping[str, str] | None = None,
     program: Sequence[str] = PROGRAM,
 ) -> Way:
-    """Check a tree with the command line; JSON, and what was listed on standard error."""
+    """Check a tree with the command line, and record both output streams and the exit code.
+
+    Raises:
+        RuntimeError: The check failed.
+    """
     command = [*program, "check", "--format=json", *options, "."]
     done = subprocess.run(command, cwd=tree, capture_output=True, check=False, env=environment)
     if done.returncode not in {0, 1, 2} or b"Traceback" in done.stderr:
@@ -63,7 +71,7 @@ def check(
 
 
 def ways(tree: Path, *options: str) -> list[Way]:
-    """Check a tree in all ways of the command line; the first is that of one process without a cache."""
+    """Check a tree in all configurations of the command line. The first is one process without a cache."""
     with tempfile.TemporaryDirectory() as site:
         around = surroundings(Path(site))
 
@@ -76,13 +84,13 @@ def ways(tree: Path, *options: str) -> list[Way]:
         found.append(check(tree, *alone, program=EXHAUSTIVE))
         for jobs in JOBS:
             with tempfile.TemporaryDirectory() as folder:
-                # the first fills it
+                # the first run fills the cache
                 found += [checked(f"--jobs={jobs}", f"--cache-dir={folder}") for _ in range(2)]
         return found
 
 
 def different(tree: Path, *options: str) -> list[tuple[str, ...]]:
-    """Give the ways that do not come to what the first of them does."""
+    """Return the options of the configurations whose output differs from the first."""
     first, *others = ways(tree, *options)
     return [way.options for way in others if way.report != first.report]
 
@@ -90,7 +98,21 @@ def different(tree: Path, *options: str) -> list[tuple[str, ...]]:
 def by_flake8(
     tree: Path, jobs: int, *options: str, named: str = ".", around: Mapping[str, str] | None = None
 ) -> list[tuple[str, ...]]:
-    """Give what flake8 says of a tree, or of a file in it: path, line, column, code, message."""
+    """Check a tree, or a file in it, with flake8.
+
+    Args:
+        tree: The directory in which flake8 runs.
+        jobs: The number of processes.
+        *options: Additional options of flake8.
+        named: The file or directory to check.
+        around: The environment, or None for the current one.
+
+    Returns:
+        The path, line, column, code, and message of each finding, sorted.
+
+    Raises:
+        RuntimeError: flake8 failed.
+    """
     command = [
         sys.executable,
         "-m",
@@ -109,22 +131,25 @@ def by_flake8(
 
 
 def by_us(tree: Path, *options: str) -> list[tuple[str, ...]]:
-    """Give the same of the command line, in the order of flake8."""
+    """Check a tree with the command line, and return the findings as `by_flake8` does."""
     document = json.JSONDecoder().raw_decode(check(tree, "--jobs=2", *options).report.decode())[0]
-    # of a file that does not parse flake8 says so itself, and asks no plugin
+    # flake8 itself reports files that do not parse, and does not run plugins on them
     known = [row for row in document["findings"] if row["code"] != "FSR001"]
     return sorted(_plain({key: str(value) for key, value in row.items()}) for row in known)
 
 
 def by_daemon(tree: Path, profile: str) -> list[str]:
-    """Change files of a copy of a tree, and give those of which a daemon says something else.
+    """Rewrite files of a copy of a tree, and check each with and without the daemon.
 
-    Of some, flake8 is asked as well, with a daemon and without one.
+    Some of the files are also checked with flake8, with and without the daemon.
+
+    Returns:
+        The files for which the outputs differ, and a note if the daemon answered too few requests.
     """
     with tempfile.TemporaryDirectory(prefix="fsr-") as scratch:
         copy, around = Path(scratch) / "copy", {**os.environ, "XDG_RUNTIME_DIR": scratch}
         shutil.copytree(tree, copy, symlinks=True)
-        (copy / "pyproject.toml").touch()  # the root of one project, whatever it was
+        (copy / "pyproject.toml").touch()  # the copy is one project
         files = sorted(path for path in copy.rglob("*.py") if path.is_file() and not path.is_symlink())
         files = files[:: max(len(files) // CHANGED, 1)]
         daemon = [*PROGRAM, "daemon"]
@@ -157,7 +182,11 @@ def by_daemon(tree: Path, profile: str) -> list[str]:
             asked = len(files) + len(files[::BY_FLAKE8])
             return [
                 *wrong,
-                *(["too few were answered"] if _answered(daemon, around) < asked * 3 / 4 else []),
+                *(
+                    ["the daemon answered too few requests"]
+                    if _answered(daemon, around) < asked * 3 / 4
+                    else []
+                ),
             ]
         finally:
             subprocess.run([*daemon, "stop"], env=around, capture_output=True, check=False)
@@ -175,22 +204,22 @@ def _plain(row: dict[str, str]) -> tuple[str, ...]:
 
 
 def main() -> None:
-    """Say of each tree whether all ways come to the same."""
+    """Print whether the findings are identical in all configurations of each tree."""
     failed = False
     for name in sys.argv[1:]:
         tree = Path(name)
         for options in ((), ("--profile=strict", "--show-silenced")):
             wrong = different(tree, *options)
             failed |= bool(wrong)
-            print(f"{name} {' '.join(options)}: {wrong or 'the same in all ways'}", flush=True)
+            print(f"{name} {' '.join(options)}: {wrong or 'identical in all configurations'}", flush=True)
         ours, theirs = by_us(tree), by_flake8(tree, 2)
         failed |= ours != theirs
         only = [row[:4] for row in {*ours} ^ {*theirs}]
-        print(f"{name} flake8: {len(ours)} findings, {sorted(only) or 'the same'}", flush=True)
+        print(f"{name} flake8: {len(ours)} findings, {sorted(only) or 'identical'}", flush=True)
         for profile in ("default", "strict"):
             others = by_daemon(tree, profile)
             failed |= bool(others)
-            print(f"{name} daemon, {profile}: {others or 'the same'}", flush=True)
+            print(f"{name} daemon, {profile}: {others or 'identical'}", flush=True)
     sys.exit(int(failed))
 
 

@@ -1,12 +1,12 @@
-"""Kill `fsrace-lint fix` at every system call with which it writes, and look at what is left (Linux, strace).
+"""Kill `fsrace-lint fix` at every system call that it writes with, and check the files (Linux, strace).
 
     python scripts/killed.py
     python scripts/killed.py --error ENOSPC
 
-Each run is over a fresh copy of a small project. It is killed when it enters its k-th call, for every k from
-the first file that it makes to its end; or that call fails with an error of the disk. After each, every file
-must hold the old text or the new one and have its mode, links must be links, and the next run must end what
-was begun, and leave nothing but the files of the project.
+Each run fixes a fresh copy of a small project. It is killed when it enters one system call or, with
+`--error`, that call fails. The script tries every call from the creation of the first temporary file to the
+last access of the project. Afterwards, every file must have its old or new content and its mode, and links
+must still be links. The next run must finish the fixes and leave no temporary files.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ _CALL: Final = re.compile(r"^(?:\[pid +\d+\] |\d+ +)?(\w+)\((.*)")
 
 
 class Call(NamedTuple):
-    """A system call: its name, and the how many-th of that name it is."""
+    """A system call: its name, and its 1-based position among the calls with that name."""
 
     name: str
     number: int
 
 
 def project(folder: Path) -> None:
-    """Make the project."""
+    """Create the project, and delete an earlier copy."""
     shutil.rmtree(folder, ignore_errors=True)
     for name, mode in FILES.items():
         file = folder / name
@@ -67,7 +67,13 @@ def project(folder: Path) -> None:
 
 
 def fix(folder: Path, *inject: str, log: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the program, under strace where something is to happen to it or to be told of it."""
+    """Run `fsrace-lint fix`, under strace if a fault is injected or calls are logged.
+
+    Args:
+        folder: The project.
+        *inject: Options of strace that inject a fault.
+        log: The file for the log of strace.
+    """
     command = [sys.executable, "-m", "fsrace_lint", "fix", "--no-cache", "--quiet", "."]
     if inject or log:
         out = os.fspath(log or Path(os.devnull))
@@ -77,7 +83,7 @@ def fix(folder: Path, *inject: str, log: Path | None = None) -> subprocess.Compl
 
 
 def writing(log: Path) -> list[Call]:
-    """Give the calls from the first file that is made to the last that has to do with one, and one more."""
+    """Return the calls from the first temporary file to the last access of the project, and one more."""
     counts: collections.Counter[str] = collections.Counter()
     found: list[Call] = []
     end = 0
@@ -94,28 +100,36 @@ def writing(log: Path) -> list[Call]:
 
 
 def state(folder: Path, new: dict[str, bytes]) -> tuple[list[str], list[str]]:
-    """Say what is wrong with the project, and what lies there that is no part of it."""
+    """Check the files of the project.
+
+    Args:
+        folder: The project.
+        new: The fixed content of each file.
+
+    Returns:
+        The problems, and the files that do not belong to the project.
+    """
     wrong = []
     for name, mode in FILES.items():
         file = folder / name
         if not file.is_file():
-            wrong.append(f"{name} is gone")
+            wrong.append(f"{name} is missing")
         elif file.read_bytes() not in (OLD, new[name]):
-            wrong.append(f"{name} holds something else")
+            wrong.append(f"{name} has unexpected content")
         elif stat.S_IMODE(file.stat().st_mode) != mode:
-            wrong.append(f"{name} has another mode")
+            wrong.append(f"{name} has a different mode")
     if not (folder / "pkg" / "link.py").is_symlink():
-        wrong.append("the link is none")
+        wrong.append("pkg/link.py is not a symbolic link")
     known = {*FILES, "pyproject.toml", "pkg/link.py"}
     every = (str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir())
     return wrong, sorted(set(every) - known)
 
 
 def main() -> int:
-    """Try every call; the exit code says whether all was well."""
+    """Try every call, and return 1 if there are problems."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--error", help="do not kill: let the call fail with this error")
-    parser.add_argument("--calls", help="only at these: their names, with commas")
+    parser.add_argument("--error", help="make the call fail with this error instead of killing the process")
+    parser.add_argument("--calls", help="only try these calls (comma-separated names)")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder, log = Path(scratch, "project"), Path(scratch, "log")
@@ -123,7 +137,7 @@ def main() -> int:
         done = fix(folder, log=log)
         new = {name: (folder / name).read_bytes() for name in FILES}
         if done.returncode != 0 or OLD in new.values():
-            sys.exit(f"the project is not fixed: {done.stderr}")
+            sys.exit(f"the project was not fixed: {done.stderr}")
         calls = writing(log)
         if chosen.error:
             calls = [call for call in calls if call.name in FAILING]
@@ -143,16 +157,20 @@ def main() -> int:
             again = fix(folder)
             more, beside = state(folder, new)
             if again.returncode != 0 or any((folder / name).read_bytes() != new[name] for name in FILES):
-                more.append(f"the next run ends with {again.returncode}: {again.stderr}")
+                more.append(
+                    f"the next run did not fix the project (exit code {again.returncode}): {again.stderr}"
+                )
             if beside:
-                more.append(f"the next run leaves {', '.join(beside)}")
+                more.append(f"the next run left {', '.join(beside)}")
             if "Traceback" in done.stderr or "internal error" in done.stderr:
                 wrong.append(done.stderr.strip())
             for problem in (*wrong, *more):
                 bad += 1
                 print(f"{call.name} {call.number}: {problem}", flush=True)
         told = ", ".join(f"{code}: {number}" for code, number in sorted(codes.items()))
-        print(f"{len(calls)} calls, exit codes {told}; a file was left beside after {left}; {bad} problems")
+        print(
+            f"{len(calls)} calls; exit codes {told}; temporary files left after {left} calls; {bad} problems"
+        )
     return bool(bad)
 
 
