@@ -60,11 +60,11 @@ def one_good_file(here: Path) -> None:
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A directory for sockets, whose paths must be short."""
-    folder = Path(tempfile.mkdtemp(prefix="fsr-"))
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    directory = Path(tempfile.mkdtemp(prefix="fsr-"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(directory))
     monkeypatch.delenv("COLUMNS", raising=False)
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    yield directory
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 @pytest.fixture

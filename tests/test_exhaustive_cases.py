@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support import CASE_DOCUMENTS
-from support.linking import all_told
+from support.linking import all_results
 from support.mdtest import collect
 
 if TYPE_CHECKING:
@@ -22,6 +22,6 @@ def test_exhaustive_run_finds_the_same(document: str) -> None:
     """In both profiles, with the reasons for calls not reported, and in targeted and full runs."""
     for case in DOCUMENTS[document]:
         files = {path: file.text for path, file in case.files.items() if path.endswith(".py")}
-        expected = all_told(files, exhaustive=True)
-        assert all_told(files) == expected, case.title
-        assert all_told(files, targeted=True) == expected, case.title
+        expected = all_results(files, exhaustive=True)
+        assert all_results(files) == expected, case.title
+        assert all_results(files, targeted=True) == expected, case.title

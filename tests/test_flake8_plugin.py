@@ -610,7 +610,7 @@ class TestDaemon:
         project(tmp_path, {"a.py": HAZARD})
         name = str(tmp_path / "a.py")
         earlier = DaemonFinding("FSR999", "of before", name, 1, 1)
-        monkeypatch.setattr(Plugin, "told", {name: (HAZARD, [(earlier, False)])})
+        monkeypatch.setattr(Plugin, "daemon_findings", {name: (HAZARD, [(earlier, False)])})
         monkeypatch.setattr(Plugin, "named", (name,))
         rows = {}
         for text in (HAZARD, "\n" + HAZARD):

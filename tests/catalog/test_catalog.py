@@ -270,67 +270,73 @@ def test_valid_entry_parses() -> None:
             GOOD.replace("source", "sauce"), ["mine.toml", "[[effect]] number 1", "`sauce`"], id="unknown key"
         ),
         pytest.param(
-            GOOD.replace('source = "docs"\n', ""), ["mine.toml", "[[effect]]", "`source`"], id="no source"
+            GOOD.replace('source = "docs"\n', ""),
+            ["mine.toml", "[[effect]]", "`source`"],
+            id="missing source",
         ),
         pytest.param(
             GOOD.replace('"mkdir"', '"make"'), ["mine.toml", "[[effect]]", "`make`", "op"], id="unknown value"
         ),
         pytest.param(
-            GOOD.replace('["a.b"]', '"a.b"'), ["mine.toml", "[[effect]]", "names", "array"], id="no list"
+            GOOD.replace('["a.b"]', '"a.b"'),
+            ["mine.toml", "[[effect]]", "names", "array"],
+            id="string instead of a list",
         ),
         pytest.param(
             GOOD.replace('["a.b"]', "[1]"),
             ["mine.toml", "[[effect]]", "names", "str"],
-            id="no text in a list",
+            id="number in a list",
         ),
         pytest.param(
             GOOD + GOOD.replace('"docs"', "3"),
             ["mine.toml", "[[effect]] number 2", "source"],
-            id="the second",
+            id="second table",
         ),
-        pytest.param("effect = [3]\n", ["mine.toml", "[[effect]] number 1", "table"], id="no table"),
+        pytest.param(
+            "effect = [3]\n", ["mine.toml", "[[effect]] number 1", "table"], id="number instead of a table"
+        ),
         pytest.param(
             '[[rank]]\nnames = ["a"]\nscope = "wide"\nsource = "x"\n',
             ["[[rank]] number 1", "`wide`", "scope"],
-            id="scope",
+            id="unknown scope",
         ),
         pytest.param(
             '[[barrier]]\nnames = ["a"]\nscope = "global"\nsource = "x"\n',
             ["[[barrier]] number 1", "`scope`"],
-            id="plain",
+            id="key of another kind",
         ),
         pytest.param(
             GOOD.replace('"a.b"', '"a.b", "c-d"'),
             ["mine.toml", "[[effect]] number 1", "`names`", "`c-d`"],
-            id="no name",
+            id="malformed name",
         ),
         pytest.param(
             GOOD.replace('"a.b"', '"*.a b"'),
             ["mine.toml", "[[effect]] number 1", "`names`", "`*.a b`"],
-            id="no last name",
+            id="malformed last name",
         ),
         pytest.param(
             GOOD.replace('"a.b"', '"/tmp"'),
             ["mine.toml", "[[effect]] number 1", "`names`", "`/tmp`"],
-            id="a place that is no name",
+            id="path instead of a name",
         ),
         *(
             pytest.param(
                 GOOD + f'{key} = "exist_ok"\n',
                 ["mine.toml", "[[effect]] number 1", f"`{key}`", "'exist_ok'"],
-                id=f"no flag in {key}",
+                id=f"malformed flag in {key}",
             )
             for key in ("target", "mode", "flags", "tolerant", "exclusive", "atomic", "condition")
         ),
         pytest.param(
             GOOD + 'tolerant = "0:a b:c"\n',
             ["mine.toml", "[[effect]] number 1", "`tolerant`", "'0:a b:c'"],
-            id="one flag of two",
+            id="one malformed flag of two",
         ),
         pytest.param(
             GOOD + "tolerant = 1\n",
             ["mine.toml", "[[effect]] number 1", "tolerant"],
-            id="a number for a flag",
+            id="number instead of a flag",
         ),
         pytest.param(
             GOOD + 'guard = "everyone"\n',
@@ -340,12 +346,12 @@ def test_valid_entry_parses() -> None:
         pytest.param(
             GOOD + 'synchronized = "yes"\n',
             ["mine.toml", "[[effect]] number 1", "`synchronized`"],
-            id="text for a truth value",
+            id="string instead of a boolean",
         ),
         pytest.param(
             '[[exit]]\nnames = ["a"]\nsource = "x"\n[[exit]]\nnames = ["b"]\n',
             ["mine.toml", "[[exit]] number 2", "`source`"],
-            id="no source in the second",
+            id="missing source in the second table",
         ),
         pytest.param(
             '[[private]]\nnames = ["a"]\nscope = "rack"\nsource = "x"\n',
@@ -355,7 +361,7 @@ def test_valid_entry_parses() -> None:
         pytest.param(
             '[[guard]]\nnames = ["a"]\nscope = "worker"\nsource = "x"\n',
             ["mine.toml", "[[guard]] number 1", "`scope`", "`worker`"],
-            id="a scope that only ranks have",
+            id="scope of another kind",
         ),
         pytest.param(
             '[[hook]]\nnames = ["a.B.c"]\nruns = "some"\nsource = "x"\n',
@@ -365,17 +371,17 @@ def test_valid_entry_parses() -> None:
         pytest.param(
             '[[spawn]]\nnames = ["a.b"]\npasses-rank = "0"\nsource = "x"\n',
             ["mine.toml", "[[spawn]] number 1", "passes-rank"],
-            id="text for a truth value with a dash",
+            id="string instead of a boolean, key with a dash",
         ),
         pytest.param(
             '[[spawn]]\nnames = ["a.b"]\npasses_rank = true\nsource = "x"\n',
             ["mine.toml", "[[spawn]] number 1", "`passes_rank`"],
-            id="underscore for dash",
+            id="underscore instead of a dash",
         ),
         pytest.param(
             '[[collective-saver]]\nnames = ["a.b"]\nunless = "no_dist"\nsource = "x"\n',
             ["mine.toml", "[[collective-saver]] number 1", "`unless`", "'no_dist'"],
-            id="no flag in unless",
+            id="malformed flag in unless",
         ),
         pytest.param(
             '[[collective]]\nnames = ["a.b"]\norders = "none"\nsource = "x"\n',
@@ -385,7 +391,7 @@ def test_valid_entry_parses() -> None:
         pytest.param(
             '[[node-local]]\nnames = ["tmp dir"]\nsource = "x"\n',
             ["mine.toml", "[[node-local]] number 1", "`names`", "`tmp dir`"],
-            id="no place",
+            id="malformed place",
         ),
     ],
 )
@@ -399,16 +405,16 @@ def test_malformed_document_error_names_the_problem(document: str, mentions: lis
 @pytest.mark.parametrize(
     "document",
     [
-        pytest.param("effect = 3\n", id="a number for a list"),
-        pytest.param('[effect]\nnames = ["a"]\n', id="one table for a list"),
-        pytest.param(GOOD.replace("0:p", "p:0"), id="argument the wrong way round"),
-        pytest.param(GOOD.replace('["a.b"]', "[]"), id="no names"),
+        pytest.param("effect = 3\n", id="number instead of a list"),
+        pytest.param('[effect]\nnames = ["a"]\n', id="table instead of a list"),
+        pytest.param(GOOD.replace("0:p", "p:0"), id="swapped argument"),
+        pytest.param(GOOD.replace('["a.b"]', "[]"), id="empty names"),
         pytest.param(GOOD.replace('"docs"', '""'), id="empty source"),
         pytest.param(GOOD.replace('"0:p"', '""'), id="empty argument"),
-        pytest.param(GOOD.replace("0:p", "-1:p"), id="no position"),
-        pytest.param(GOOD.replace("0:p", "0:p=true"), id="a flag for an argument"),
-        pytest.param(GOOD + 'tolerant = " "\n', id="no flag"),
-        pytest.param(GOOD.replace("a.b", "*.a.b"), id="more than a last name"),
+        pytest.param(GOOD.replace("0:p", "-1:p"), id="negative position"),
+        pytest.param(GOOD.replace("0:p", "0:p=true"), id="flag instead of an argument"),
+        pytest.param(GOOD + 'tolerant = " "\n', id="blank flag"),
+        pytest.param(GOOD.replace("a.b", "*.a.b"), id="dotted last name"),
     ],
 )
 def test_malformed_document_error_names_the_table(document: str) -> None:
@@ -465,7 +471,7 @@ def test_user_entry_can_disable_a_bundled_pattern() -> None:
     ("tables", "mentions"),
     [
         pytest.param({"locks": []}, ["[[locks]]", "lock"], id="unknown kind"),
-        pytest.param({"lock": {"names": ["a"]}}, ["`lock`", "[[lock]]"], id="one table for a list"),
+        pytest.param({"lock": {"names": ["a"]}}, ["`lock`", "[[lock]]"], id="table instead of a list"),
         pytest.param({"lock": [{"names": ["a"]}]}, ["[[lock]] number 1", "`kind`"], id="missing key"),
         pytest.param(
             {"lock": [{"names": ["a"], "kind": "acquire"}, {"names": ["b"], "kind": "held"}]},
@@ -475,10 +481,12 @@ def test_user_entry_can_disable_a_bundled_pattern() -> None:
         pytest.param(
             {"effect": [{"names": ["a"], "op": "write", "path": "f"}]},
             ["[[effect]] number 1", "`path`", "'f'"],
-            id="no argument",
+            id="malformed argument",
         ),
-        pytest.param({"barrier": [{"names": []}]}, ["[[barrier]] number 1", "`names`"], id="no names"),
-        pytest.param({"barrier": [{"names": ["a()"]}]}, ["[[barrier]] number 1", "`a()`"], id="no name"),
+        pytest.param({"barrier": [{"names": []}]}, ["[[barrier]] number 1", "`names`"], id="empty names"),
+        pytest.param(
+            {"barrier": [{"names": ["a()"]}]}, ["[[barrier]] number 1", "`a()`"], id="malformed name"
+        ),
     ],
 )
 def test_malformed_user_entry_is_an_error(tables: dict[str, object], mentions: list[str]) -> None:

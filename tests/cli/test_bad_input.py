@@ -75,14 +75,14 @@ class TestContent:
     )
     def test_malformed_source_is_reported(self, data: bytes, finding: str | None) -> None:
         Path("bad.py").write_bytes(data)
-        told = check(".")
-        assert told.code == 1
-        assert told.findings[-1] == GOOD
-        assert len(told.findings) == (1 if finding is None else 2)
+        outcome = check(".")
+        assert outcome.code == 1
+        assert outcome.findings[-1] == GOOD
+        assert len(outcome.findings) == (1 if finding is None else 2)
         if finding is not None:
-            assert told.findings[0].startswith(f"bad.py:{finding}")
-            assert " FSR001 " in told.findings[0]
-        assert told.errors == []
+            assert outcome.findings[0].startswith(f"bad.py:{finding}")
+            assert " FSR001 " in outcome.findings[0]
+        assert outcome.errors == []
 
     def test_fix_repairs_other_files(self) -> None:
         Path("bad.py").write_bytes(b"\xff")
@@ -100,15 +100,18 @@ class TestContent:
 
 class TestFiles:
     def test_missing_path_is_an_error(self) -> None:
-        told = check("good.py", "missing.py", "missing/")
-        assert told.code == 2
-        assert told.findings == [GOOD]
-        assert told.errors == ["missing.py: no such file or directory", "missing: no such file or directory"]
+        outcome = check("good.py", "missing.py", "missing/")
+        assert outcome.code == 2
+        assert outcome.findings == [GOOD]
+        assert outcome.errors == [
+            "missing.py: no such file or directory",
+            "missing: no such file or directory",
+        ]
 
     def test_only_a_missing_path_prints_no_report(self) -> None:
-        told = check("missing")
-        assert (told.code, told.findings) == (2, [])
-        assert told.stderr == "Error: missing: no such file or directory\n"
+        outcome = check("missing")
+        assert (outcome.code, outcome.findings) == (2, [])
+        assert outcome.stderr == "Error: missing: no such file or directory\n"
         result = CliRunner().invoke(main.main, ["check", "missing"])
         assert result.stdout == ""
 
@@ -122,9 +125,9 @@ class TestFiles:
 
     def test_empty_directory_is_a_warning(self) -> None:
         Path("empty").mkdir()
-        told = check("empty")
-        assert (told.code, told.findings, told.errors) == (0, [], [])
-        assert told.stderr == f"Warning: no Python files found in {Path('empty').absolute()}\n"
+        outcome = check("empty")
+        assert (outcome.code, outcome.findings, outcome.errors) == (0, [], [])
+        assert outcome.stderr == f"Warning: no Python files found in {Path('empty').absolute()}\n"
         assert check("empty", "good.py") == CheckResult(1, [GOOD], [], "")
 
     def test_directory_without_python_is_a_warning(self) -> None:
@@ -142,9 +145,11 @@ class TestFiles:
     def test_pipe_is_not_read(self) -> None:
         os.mkfifo("pipe.py")
         assert check(".").findings == [GOOD]
-        told = check("pipe.py", "good.py")
-        assert (told.code, told.findings[0]) == (1, GOOD)
-        assert told.findings[1] == "pipe.py:1:1 FSR001 path is a pipe, socket, or device, not a regular file"
+        outcome = check("pipe.py", "good.py")
+        assert (outcome.code, outcome.findings[0]) == (1, GOOD)
+        assert (
+            outcome.findings[1] == "pipe.py:1:1 FSR001 path is a pipe, socket, or device, not a regular file"
+        )
 
     @posix
     def test_symlink_loops_and_dangling_symlinks(self) -> None:
@@ -153,9 +158,9 @@ class TestFiles:
         Path("folder/round").symlink_to(".", target_is_directory=True)
         Path("dangling.py").symlink_to("nowhere.py")
         assert check(".") == CheckResult(1, [GOOD], [], "")
-        told = check("loop.py", "dangling.py", "good.py", "folder/round")
-        assert told.code == 1
-        assert told.findings == [
+        outcome = check("loop.py", "dangling.py", "good.py", "folder/round")
+        assert outcome.code == 1
+        assert outcome.findings == [
             "dangling.py:1:1 FSR001 file does not exist",
             GOOD,
             "loop.py:1:1 FSR001 cannot read the file: Too many levels of symbolic links",
@@ -190,23 +195,23 @@ class TestFiles:
             return read_bytes(file)
 
         monkeypatch.setattr(Path, "read_bytes", failing)
-        told = check(".")
-        assert (told.code, told.errors) == (1, [])
-        assert told.findings == [GOOD, f"secret.py:1:1 FSR001 {reason}"]
+        outcome = check(".")
+        assert (outcome.code, outcome.errors) == (1, [])
+        assert outcome.findings == [GOOD, f"secret.py:1:1 FSR001 {reason}"]
 
     def test_unlistable_directory_is_reported(self, monkeypatch: pytest.MonkeyPatch) -> None:
         Path("secret").mkdir()
         scandir = os.scandir
 
-        def failing(folder: str) -> object:
-            if folder.endswith("secret"):
+        def failing(directory: str) -> object:
+            if directory.endswith("secret"):
                 raise PermissionError(13, "Permission denied")
-            return scandir(folder)
+            return scandir(directory)
 
         monkeypatch.setattr(os, "scandir", failing)
-        told = check(".")
-        assert told.code == 1
-        assert told.findings == [GOOD, "secret:1:1 FSR001 cannot list the directory: Permission denied"]
+        outcome = check(".")
+        assert outcome.code == 1
+        assert outcome.findings == [GOOD, "secret:1:1 FSR001 cannot list the directory: Permission denied"]
 
     def test_file_deleted_before_it_is_read_is_reported(self, monkeypatch: pytest.MonkeyPatch) -> None:
         Path("gone.py").write_text(HAZARD)
@@ -265,19 +270,19 @@ class TestSettings:
         Path("broken").mkdir()
         Path("broken/pyproject.toml").write_text(text)
         Path("broken/a.py").write_text(HAZARD)
-        told = check("broken/a.py", "good.py", "broken")
-        assert told.code == 2
-        assert told.findings == [GOOD]
-        assert len(told.errors) == 1
-        assert told.errors[0].startswith(str(Path("broken/pyproject.toml").absolute()))
-        assert message in told.errors[0]
+        outcome = check("broken/a.py", "good.py", "broken")
+        assert outcome.code == 2
+        assert outcome.findings == [GOOD]
+        assert len(outcome.errors) == 1
+        assert outcome.errors[0].startswith(str(Path("broken/pyproject.toml").absolute()))
+        assert message in outcome.errors[0]
 
     @pytest.mark.parametrize("make", [Path.mkdir, lambda file: file.write_bytes(b"x = '\xff'\n")])
     def test_unreadable_pyproject_is_an_error(self, make: Callable[[Path], object]) -> None:
         Path("broken").mkdir()
         make(Path("broken/pyproject.toml"))
-        told = check("broken", "good.py")
-        assert (told.code, told.findings, len(told.errors)) == (2, [GOOD], 1)
+        outcome = check("broken", "good.py")
+        assert (outcome.code, outcome.findings, len(outcome.errors)) == (2, [GOOD], 1)
 
     def test_fix_with_invalid_settings_writes_nothing(self) -> None:
         Path("pyproject.toml").write_text("[tool.fsrace-lint]\nfix = true\n")
@@ -290,8 +295,8 @@ class TestSettings:
 def test_many_malformed_files_are_all_reported(tmp_path: Path) -> None:
     for number in range(50):
         Path(f"bad{number:02}.py").write_bytes(b"\xff" if number % 2 else b"def")
-    told = check(".")
-    assert (told.code, len(told.findings), told.errors) == (1, 51, [])
+    outcome = check(".")
+    assert (outcome.code, len(outcome.findings), outcome.errors) == (1, 51, [])
 
 
 def test_bad_input_in_a_subprocess() -> None:

@@ -27,10 +27,10 @@ def shell(name: str, script: str) -> list[str]:
     program = shutil.which(name)
     if program is None:
         pytest.skip(f"{name} is not installed")
-    folder = Path(sys.executable).parent
-    if not (folder / "fsrace-lint").exists():
+    directory = Path(sys.executable).parent
+    if not (directory / "fsrace-lint").exists():
         pytest.skip("the package is not installed beside this Python")
-    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    path = f"{directory}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         [program, "-c", script],
         env={**os.environ, "PATH": path},

@@ -100,9 +100,9 @@ class TestWireFormat:
 
 class TestSocketDirectory:
     def test_directory_is_private_to_the_user(self, runtime: Path) -> None:
-        folder = Path(place()).parent
-        assert folder.parent == runtime
-        assert folder.stat().st_mode & 0o777 == 0o700
+        directory = Path(place()).parent
+        assert directory.parent == runtime
+        assert directory.stat().st_mode & 0o777 == 0o700
         assert place() == place()
 
     def test_temporary_directory_is_the_fallback(
@@ -112,28 +112,28 @@ class TestSocketDirectory:
         monkeypatch.setenv("TMPDIR", str(runtime))
         assert Path(place()).parent.parent == runtime
 
-    @pytest.mark.parametrize("kind", ["open", "file", "link", "absent", "of somebody else", "Windows"])
+    @pytest.mark.parametrize("kind", ["open", "file", "link", "absent", "other user", "Windows"])
     def test_unsafe_directory_is_not_used(
         self, kind: str, runtime: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        folder = Path(place()).parent
-        folder.rmdir()
+        directory = Path(place()).parent
+        directory.rmdir()
         match kind:
             case "open":
-                folder.mkdir()
-                folder.chmod(0o750)
+                directory.mkdir()
+                directory.chmod(0o750)
             case "file":
-                folder.touch()
+                directory.touch()
             case "link":
                 (runtime / "mine").mkdir(mode=0o700)
-                folder.symlink_to("mine")
+                directory.symlink_to("mine")
             case "absent":
                 monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime / "none"))
-            case "of somebody else":
-                folder.mkdir(mode=0o700)
+            case "other user":
+                directory.mkdir(mode=0o700)
                 uid = os.geteuid()
                 monkeypatch.setattr(os, "geteuid", lambda: uid + 1)
-                folder.rename(folder.with_name(f"fsrace-lint-{uid + 1}"))
+                directory.rename(directory.with_name(f"fsrace-lint-{uid + 1}"))
             case _:
                 monkeypatch.delattr(os, "geteuid")
         assert wire.place() is None
@@ -143,11 +143,11 @@ class TestSocketDirectory:
 
 def answered(daemon: process.Daemon, verb: str, *args: str) -> tuple[list[tuple[int, bytes]], bytes]:
     """Send a request to a daemon in this process, and restore the current directory."""
-    folder = Path.cwd()
+    directory = Path.cwd()
     try:
         *written, (_, code) = wire.frames(daemon.answer(wire.Request(verb, [*args])))
     finally:
-        os.chdir(folder)
+        os.chdir(directory)
     return written, code
 
 

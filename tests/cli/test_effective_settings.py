@@ -139,14 +139,14 @@ class TestRoundTrip:
         max_examples=bound(15, 60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
     )
     def test_output_loads_to_the_same_settings(self, tmp_path: Path, table: dict[str, Any]) -> None:
-        folder = tmp_path / "project"
-        if refusal(folder, table):
+        directory = tmp_path / "project"
+        if refusal(directory, table):
             return
-        baseline.write(folder / "known.json", baseline.NONE)
-        before = load(folder, rules.names())
-        text = shown(str(folder))
-        (folder / "pyproject.toml").write_text(text, "utf-8")
-        after = load(folder, rules.names())
+        baseline.write(directory / "known.json", baseline.NONE)
+        before = load(directory, rules.names())
+        text = shown(str(directory))
+        (directory / "pyproject.toml").write_text(text, "utf-8")
+        after = load(directory, rules.names())
         assert after == before
 
     @pytest.mark.parametrize("odd", ["a, b", "\x7f", "\x1b[31m", "\u202e", "\U000e0001", '"', "é\\"])
@@ -156,8 +156,8 @@ class TestRoundTrip:
     )
     def test_special_characters_are_escaped(self, tmp_path: Path, odd: str, rest: str) -> None:
         text = f"x{odd}{rest.replace(chr(0), '')}"
-        folder = tmp_path / "project"
-        assert refusal(folder, {"shared-paths": [text]}) == ""
-        output = shown(str(folder))
+        directory = tmp_path / "project"
+        assert refusal(directory, {"shared-paths": [text]}) == ""
+        output = shown(str(directory))
         assert table(output)["shared-paths"] == [text]
         assert not {"\x1b", "\u202e", "\x7f"} & set(output)

@@ -160,9 +160,9 @@ class TestReferences:
         assert [anchor for name, anchor in links if anchor not in heads[name]] == []
 
 
-def storage(case: Case, folder: Path, filesystem: str) -> set[tuple[object, ...]]:
+def storage(case: Case, directory: Path, filesystem: str) -> set[tuple[object, ...]]:
     """Return the findings and fixes of a case on a filesystem of this kind."""
-    root = case.write(folder / filesystem)
+    root = case.write(directory / filesystem)
     chosen = msgspec.structs.replace(
         settings.load(root, rules.names()), filesystem=filesystem, profile="strict"
     )
@@ -188,9 +188,9 @@ class TestSettings:
 
     def test_helper_module_setting_affects_recipes_that_call_helpers(self) -> None:
         """The imports of the recipes show which of them can call a helper."""
-        folder = Path(rules.__file__).parent.parent / "fixes" / "recipes"
+        directory = Path(rules.__file__).parent.parent / "fixes" / "recipes"
         calling = set()
-        for file in folder.glob("*.py"):
+        for file in directory.glob("*.py"):
             names = {
                 alias.name
                 for node in ast.walk(ast.parse(file.read_text("utf-8")))
@@ -200,7 +200,7 @@ class TestSettings:
             if names & {"helper", "rank_test", "barrier_call"}:
                 calling.add(file.stem.replace("_", "-"))
         assert calling | {"barrier-before"} == HELPED
-        assert "barrier import" in (folder / "barrier_before.py").read_text("utf-8")
+        assert "barrier import" in (directory / "barrier_before.py").read_text("utf-8")
 
     @pytest.mark.parametrize("loaded", LOADED, ids=code)
     def test_listed_settings_exist(self, loaded: LoadedRule) -> None:

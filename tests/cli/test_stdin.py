@@ -44,17 +44,17 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def contents(folder: Path) -> dict[Path, bytes]:
+def contents(directory: Path) -> dict[Path, bytes]:
     """Return the content of all files of a project, except its cache."""
-    files = [path for path in folder.rglob("*") if path.is_file() and path.parent.name != ".fsrace_cache"]
+    files = [path for path in directory.rglob("*") if path.is_file() and path.parent.name != ".fsrace_cache"]
     return {path: path.read_bytes() for path in files}
 
 
-def run(folder: Path, *arguments: str, data: bytes, code: int) -> subprocess.CompletedProcess[bytes]:
-    before = contents(folder)
+def run(directory: Path, *arguments: str, data: bytes, code: int) -> subprocess.CompletedProcess[bytes]:
+    before = contents(directory)
     done = subprocess.run(
         [*template.command("fsrace_lint"), *arguments],
-        cwd=folder,
+        cwd=directory,
         input=data,
         capture_output=True,
         check=False,
@@ -62,12 +62,12 @@ def run(folder: Path, *arguments: str, data: bytes, code: int) -> subprocess.Com
     )
     assert b"Traceback" not in done.stderr
     assert done.returncode == code, done.stderr
-    assert contents(folder) == before
+    assert contents(directory) == before
     return done
 
 
-def codes(folder: Path, *arguments: str, data: bytes, code: int = 1) -> list[str]:
-    done = run(folder, "check", "--format=json", *arguments, data=data, code=code)
+def codes(directory: Path, *arguments: str, data: bytes, code: int = 1) -> list[str]:
+    done = run(directory, "check", "--format=json", *arguments, data=data, code=code)
     return [
         f"{row['path']}:{row['line']}:{row['column']} {row['code']}"
         for row in json.loads(done.stdout)["findings"]

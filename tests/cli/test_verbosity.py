@@ -135,8 +135,8 @@ class TestVerbose:
     def test_verbose_notes_missing_settings(self, here: Path) -> None:
         (here / "pyproject.toml").unlink()
         write({"setup.py": ""})
-        told = run("check", "-v", code=0).stderr.splitlines()[0]
-        assert told == f"settings: {here}/pyproject.toml does not exist; using defaults"
+        output = run("check", "-v", code=0).stderr.splitlines()[0]
+        assert output == f"settings: {here}/pyproject.toml does not exist; using defaults"
 
     def test_verbose_lists_files_skipped_by_force_exclude(self) -> None:
         write({"build/a.py": ""})
@@ -147,8 +147,8 @@ class TestVerbose:
 
     def test_verbose_escapes_control_characters(self) -> None:
         write({"build\x1b[31m/a.py": "", "b.py": ""})
-        told = run("check", "-v", "--exclude=build*", code=0).stderr
-        assert "skipped: build\\x1b[31m: exclude" in told
+        output = run("check", "-v", "--exclude=build*", code=0).stderr
+        assert "skipped: build\\x1b[31m: exclude" in output
 
     def test_verbose_fix_prints_the_repair_time(self) -> None:
         write({"a.py": HAZARD})

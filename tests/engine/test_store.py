@@ -206,7 +206,7 @@ class TestReuse:
             {"broken.py": "def  # why\n"},
             {f"c{number}.py": f"{CLEAN}# why\n" for number in range(project_cache.FEW + 1)},
         ],
-        ids=["another", "moved", "new", "broken", "many"],
+        ids=["edited files", "moved", "new", "broken", "many"],
     )
     def test_code_change_discards_verdicts(
         self, after: dict[str, str], monkeypatch: pytest.MonkeyPatch
@@ -584,7 +584,7 @@ class TestDamage:
         assert again.load("b", "bb" * 20) == other
         assert again.load("a", "bb" * 20) is None
 
-    @pytest.mark.parametrize("kind", ["folder", "fifo", "link", "other user"])
+    @pytest.mark.parametrize("kind", ["directory", "fifo", "link", "other user"])
     def test_foreign_file_is_ignored(self, here: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
         write({"a.py": HAZARD})
         _, fresh = checked()
@@ -593,7 +593,7 @@ class TestDamage:
             shutil.copy(file, outside)
             file.unlink()
             match kind:
-                case "folder":
+                case "directory":
                     file.mkdir()
                 case "fifo":
                     os.mkfifo(file)

@@ -81,8 +81,8 @@ def test_check_then_mkdir_race_is_found_and_minimized() -> None:
     assert failure.is_least
     (reason,) = failure.reasons
     assert reason == (
-        f"process {early}'s step 3 (mkdir out) ran between process {late}'s step 1 (isdir out -> False)"
-        " and its step 4 (mkdir out -> FileExistsError)"
+        f"step 3 of process {early} (mkdir out) ran between steps 1 and 4 of process {late}"
+        " (isdir out -> False, mkdir out -> FileExistsError)"
     )
 
 
@@ -90,7 +90,7 @@ def test_exhaustive_success_is_reported() -> None:
     result = explore(tolerant_mkdir)
     assert result.ok
     assert result.exhaustive
-    assert str(result) == "OK: all 2 distinct interleavings pass."
+    assert str(result) == "OK: 2 of 2 distinct interleavings pass."
 
 
 def test_four_processes_are_explored_exhaustively() -> None:

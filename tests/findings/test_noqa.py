@@ -293,23 +293,25 @@ class TestRemoving:
 
 SHAPES = {
     "plain": HAZARD,
-    "spaces behind": HAZARD.rstrip() + " \t\n",
+    "trailing spaces": HAZARD.rstrip() + " \t\n",
     "no newline": HAZARD.rstrip(),
     "form feed": HAZARD.replace("\n\n", "\n\x0c\n"),
-    "a comment": HAZARD.rstrip() + "  # type: ignore\n",
-    "a comment with spaces": HAZARD.rstrip() + "  # text  \n",
-    "another code": HAZARD.rstrip() + "  # noqa: E501\n",
+    "comment": HAZARD.rstrip() + "  # type: ignore\n",
+    "comment with trailing spaces": HAZARD.rstrip() + "  # text  \n",
+    "other code": HAZARD.rstrip() + "  # noqa: E501\n",
     "other codes": HAZARD.rstrip() + " # noqa:E501,W605 -- long # and more\n",
     "codes with spaces": HAZARD.rstrip() + "  # noqa: E501 W605\n",
-    "a call over lines": HAZARD.replace('os.mkdir("d")', 'os.mkdir(  # here\n        "d"\n    )'),
+    "multiline call": HAZARD.replace('os.mkdir("d")', 'os.mkdir(  # here\n        "d"\n    )'),
     "joined lines": HAZARD.replace(
         '    os.mkdir("d")', '    x = 1 + \\\n        2; \\\n    os.mkdir("d"); \\\n    y = 2'
     ),
-    "a long string": HAZARD.replace('os.mkdir("d")', 'os.mkdir("d"); x = """\n\n# noqa: FSR101\n"""'),
-    "in a string": 'import os\nprint("""\n%s\n""" % (\n  os.path.exists("d") or os.mkdir("d")))\n',
-    "behind a string": 'import os\nx = """\n\n""" + str(os.path.exists("d") or os.mkdir("d"))\n',
-    "two of them": TWO,
-    "two on a line": (
+    "before a multiline string": HAZARD.replace(
+        'os.mkdir("d")', 'os.mkdir("d"); x = """\n\n# noqa: FSR101\n"""'
+    ),
+    "in a multiline string": 'import os\nprint("""\n%s\n""" % (\n  os.path.exists("d") or os.mkdir("d")))\n',
+    "after a multiline string": 'import os\nx = """\n\n""" + str(os.path.exists("d") or os.mkdir("d"))\n',
+    "two findings": TWO,
+    "two findings on one line": (
         "import os, shutil\n"
         'os.path.exists("a") or os.mkdir("a"); os.path.exists("b") and shutil.rmtree("b")\n'
     ),

@@ -108,7 +108,7 @@ SHAPES = {
     "other": "u1  # noqa: E501\nu2  # noqa: F8\nu3  # noqa: F8,E5\nu4  # noqa:F821\nu5  # noqa : E501\n",
     "twice": "u1  # noqa: E501 # noqa: F821\nu2  # noqa: F821 # noqa: E501\n",
     "file": "# flake8: noqa\nu2\n",
-    "file-behind-code": "u1  # flake8: noqa\nu2\n",
+    "file-after-code": "u1  # flake8: noqa\nu2\n",
     "file-indented": "if u1:\n    # FLAKE8=NOQA\n    u3\n",
     "prose": "u1  # noqa: because it is so\n",
     "no-newline": "u1\nu2  # noqa: F821",

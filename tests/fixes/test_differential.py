@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import CASE_DOCUMENTS
-from support.differential import FOLDER, PLACE, Difference, called, differences, outcomes, repaired
+from support.differential import PARENT, PLACE, Difference, called, differences, outcomes, repaired
 from support.mdtest import Case, collect, run
 from support.sampling import bound
 
@@ -43,7 +43,7 @@ class Config:
 
 # How the path is written in the operation and in the check.
 PATHS: Final = {
-    "a name": ("path", "path"),
+    "parameter": ("path", "path"),
     "join": ("os.path.join(root, 'place')", "os.path.join(root, 'place')"),
     "f-string": ("f'{root}/place'", "f'{root}/place'"),
     "sum": ("root + '/place'", "root + '/place'"),
@@ -53,13 +53,13 @@ PATHS: Final = {
     "attribute": ("config.place", "config.place"),
     "item": ("settings['place']", "settings['place']"),
     "dirname": ("os.path.dirname(inside)", "os.path.dirname(inside)"),
-    "text of it": ("str(path)", "str(path)"),
+    "str of a path": ("str(path)", "str(path)"),
     "two spellings": ("root + '/place'", "os.path.join(root, 'place')"),
-    "a slash": ("'data/place/'", "'data/place'"),
-    "a slash in the test": ("'data/place'", "'data/place/'"),
-    "a file inside": ("os.path.dirname(inside)", "inside"),
-    "the folder": ("os.path.join(root, 'place')", "root"),
-    "what it is in": ("root", "os.path.join(root, 'place')"),
+    "trailing slash in the operation": ("'data/place/'", "'data/place'"),
+    "trailing slash in the check": ("'data/place'", "'data/place/'"),
+    "parent of the checked file": ("os.path.dirname(inside)", "inside"),
+    "checks the parent": ("os.path.join(root, 'place')", "root"),
+    "checks a child": ("root", "os.path.join(root, 'place')"),
 }
 TESTS: Final = {
     "exists": "os.path.exists({0})",
@@ -95,15 +95,15 @@ OPENING: Final = {
 FORMS: Final = {
     "plain": "if {0}:\n    {1}",
     "else": "if {0}:\n    {1}\nelse:\n    print('other')",
-    "turned": "if {not}:\n    pass\nelse:\n    {1}",
-    "left": "if {not}:\n    return 'left'\n{1}\nreturn 'done'",
-    "is": "if ({not}) is False:\n    {1}",
-    "beside": "if wanted and {0}:\n    {1}",
-    "in place of": "if wanted or {0}:\n    {1}",
-    "variable": "answer = {0}\nif answer:\n    {1}",
-    "said before": "if {0}:\n    print('soon')\n    {1}",
-    "said behind": "if {0}:\n    {1}\n    print('done')",
-    "given back": "if {0}:\n    return {1}\nreturn 'there'",
+    "inverted": "if {not}:\n    pass\nelse:\n    {1}",
+    "early return": "if {not}:\n    return 'left'\n{1}\nreturn 'done'",
+    "is False": "if ({not}) is False:\n    {1}",
+    "condition with and": "if wanted and {0}:\n    {1}",
+    "condition with or": "if wanted or {0}:\n    {1}",
+    "result in a variable": "answer = {0}\nif answer:\n    {1}",
+    "print before": "if {0}:\n    print('soon')\n    {1}",
+    "print after": "if {0}:\n    {1}\n    print('done')",
+    "return": "if {0}:\n    return {1}\nreturn 'there'",
     "or": "{not} or {1}",
     "and": "{0} and {1}",
     "chosen": "given = {1} if {0} else 'there'\nreturn given",
@@ -152,16 +152,16 @@ KINDS: Final = {
 def grid(kind: str) -> Iterator[Program]:
     """Yield every operation after every check, and some in every form and with every path."""
     acts, usual, often = KINDS[kind]
-    everything = [("plain", "a name", test, what) for test, what in itertools.product(TESTS, acts)]
+    everything = [("plain", "parameter", test, what) for test, what in itertools.product(TESTS, acts)]
     everything += [
-        (form, "a name", test, what)
+        (form, "parameter", test, what)
         for form, test, what in itertools.product(FORMS, usual, often)
         if form != "plain" and ("\n" not in acts[what] or "{1}" in map(str.strip, FORMS[form].split("\n")))
     ]
     everything += [
         ("plain", path, test, what)
         for path, test, what in itertools.product(PATHS, usual, often)
-        if path != "a name"
+        if path != "parameter"
     ]
     for number, (form, path, test, what) in enumerate(everything):
         text = act(number, form, test, acts[what], PATHS[path], absent=kind != "deleting")
@@ -171,7 +171,7 @@ def grid(kind: str) -> Iterator[Program]:
 def drive_act(number: int) -> Callable[[dict[str, Any]], object]:
     def drive(page: dict[str, Any]) -> object:
         config = page["Config"](PLACE)
-        return page[f"act_{number}"](PLACE, FOLDER, f"{PLACE}/x.txt", config, {"place": PLACE}, True)
+        return page[f"act_{number}"](PLACE, PARENT, f"{PLACE}/x.txt", config, {"place": PLACE}, True)
 
     return drive
 
@@ -202,7 +202,7 @@ def test_fix_of_every_shape_keeps_behavior(kind: str, tmp_path: Path) -> None:
     names = [programs[number].name for number in changed]
     assert {name.partition(" after ")[2].partition(",")[0] for name in names} == SAFE[kind]
     drives = {programs[number].name: drive_act(number) for number in changed}
-    assert not lines_of(differences(before, after, drives, anew=False))
+    assert not lines_of(differences(before, after, drives, reload=False))
 
 
 def lines_of(found: list[Difference]) -> str:
@@ -227,13 +227,13 @@ AROUND: Final = {
 }
 INNER: Final = (
     "plain",
-    "is",
-    "beside",
-    "variable",
+    "is False",
+    "condition with and",
+    "result in a variable",
     "comments",
     "caught",
     "asked twice",
-    "turned",
+    "inverted",
     "one line",
 )
 
@@ -260,7 +260,7 @@ def test_fix_of_larger_program_keeps_behavior(text: str) -> None:
         patch = repaired(Path(directory) / "project", text)
     if patch.before != patch.after:
         after = patch.after.decode()
-        assert not lines_of(differences(text, after, {after: drive_act(0)}, anew=False))
+        assert not lines_of(differences(text, after, {after: drive_act(0)}, reload=False))
 
 
 # The cases of the documents.

@@ -670,7 +670,15 @@ def test_rebound_type_name_is_not_trusted(rebound: str) -> None:
     assert run(text, MAKE).after.decode() == text.replace("    os.mkdir(p)\n", expected)
 
 
-STATES = ("absent", "folder", "file", "link to a folder", "link to a file", "dangling link", "no parent")
+STATES = (
+    "absent",
+    "directory",
+    "file",
+    "link to a directory",
+    "link to a file",
+    "dangling link",
+    "no parent",
+)
 KNOWN = ("Path(name)", "str(name)", "'a\\0b'")
 PATHS = (
     ("p", "os.fsencode(name)"),
@@ -686,11 +694,11 @@ def outcome(code: str, directory: Path, state: str) -> tuple[type[Exception] | N
     """Run code in a directory with the given state; return what it raised and the final tree."""
     directory.mkdir()
     path = directory / ("gone/p" if state == "no parent" else "p")
-    if "folder" in state:
+    if "directory" in state:
         (directory / "there").mkdir()
     if "file" in state:
         (directory / "there").touch()
-    if state in ("folder", "file"):
+    if state in ("directory", "file"):
         (directory / "there").rename(path)
     elif "link" in state:
         path.symlink_to("there")

@@ -232,95 +232,100 @@ def put(name: str, text: str | None) -> None:
 
 GUARD: Final = {"lead.lead", "named.f", "turns.f", "one.f", "one.g", "two.f", "two.g"}
 CHANGES: Final[dict[str, tuple[str, str, set[str], set[str]]]] = {
-    "a guard": ("lead.py", STATES["lead.py"][0] or "", GUARD, {"made.f", "far.f", "base.f", "left.f"}),
-    "where a guard is taken from": (
+    "rank check": ("lead.py", STATES["lead.py"][0] or "", GUARD, {"made.f", "far.f", "base.f", "left.f"}),
+    "import of a rank check": (
         "again.py",
         "from leave import leave as lead\n",
         {"named.f"},
         {"turns.f", "far.f"},
     ),
-    "what ends a process": ("leave.py", "def leave():\n    pass\n", {"left.f"}, {"named.f", "far.f"}),
-    "a method that is inherited": (
+    "function that exits": ("leave.py", "def leave():\n    pass\n", {"left.f"}, {"named.f", "far.f"}),
+    "inherited method": (
         "base.py",
         PROJECT["base.py"].replace("return self.main", "return True"),
         {"made.f", "heir.k"},
         {"named.f", "far.f"},
     ),
-    "what an heir does to no attribute": (
+    "subclass method that sets no used attribute": (
         "heir.py",
         PROJECT["heir.py"].replace("self.x = 1", "self.x = 2"),
         {"heir.h", "made.f"},
         {"base.f", "base.g"},
     ),
-    "what an heir sets": ("heir.py", HEIR_SETS, {"heir.h", "base.g"}, {"named.f", "far.f"}),
-    "the constant that an heir sets": (
+    "attribute set in a subclass": ("heir.py", HEIR_SETS, {"heir.h", "base.g"}, {"named.f", "far.f"}),
+    "constant set in a subclass": (
         "heir.py",
         PROJECT["heir.py"].replace("False", "True"),
         {"heir.h", "base.d"},
         {"base.f", "base.g", "named.f"},
     ),
-    "a method above the one that is asked for": (
+    "overridden method called through super": (
         "base.py",
         PROJECT["base.py"].replace("return self.main", "return True"),
         {"above.leads", "above.f"},
         {"named.f"},
     ),
-    "a guard, through a package": ("lead.py", STATES["lead.py"][0] or "", GUARD | {"above.f"}, {"far.f"}),
-    "by which way a class has its base": (
+    "rank check imported through a package": (
+        "lead.py",
+        STATES["lead.py"][0] or "",
+        GUARD | {"above.f"},
+        {"far.f"},
+    ),
+    "import path of a base class": (
         "way.py",
         "from misc import Other as Base\n",
         {"of_second.f"},
         {"named.f"},
     ),
-    "what gives one after the other": (
+    "generator function": (
         "many.py",
         PROJECT["many.py"].replace("    yield lead()\n", ""),
         {"all.f", "all.g"},
         {"one.f", "named.f"},
     ),
-    "a method that gives one after the other": (
+    "generator method": (
         "base.py",
         PROJECT["base.py"].replace("        yield self.main\n", ""),
         {"of_second.g"},
         {"named.f"},
     ),
-    "by which name a base is known": (
+    "alias of a base class": (
         "far.py",
         PROJECT["far.py"] + "from base import Base as Given\n",
         {"base.g"},
         {"named.f"},
     ),
-    "who is an heir": (
+    "new subclass": (
         "misc.py",
         PROJECT["misc.py"] + "from base import Base\nclass Late(Base):\n    other = True\n",
         {"base.g"},
         set(),
     ),
-    "a class with the name of a variable": (
+    "class named like a variable": (
         "misc.py",
         PROJECT["misc.py"] + "import rank\nclass ALeader:\n    first = rank.get_rank() == 0\n",
         {"parted.f"},
         set(),
     ),
-    "a further name of what ends a process": (
+    "alias of an exit function": (
         "far.py",
         PROJECT["far.py"] + "import sys\ngo = sys.exit\n",
         {"misc.f"},
         {"named.f", "left.f"},
     ),
-    "a function that was not there": (
+    "new function with a known name": (
         "misc.py",
         PROJECT["misc.py"] + "import sys\ndef gone():\n    sys.exit(1)\n",
         {"left.g"},
         {"named.f"},
     ),
-    "one that comes back to itself": (
+    "recursive function": (
         "turns.py",
         PROJECT["turns.py"].replace("n else odd(n)", "n else False"),
         {"turns.even", "turns.odd", "turns.f"},
         {"lead.lead", "named.f"},
     ),
-    "nothing that anybody looks at": (
+    "code that no other file uses": (
         "far.py",
         "def f():\n    rest()\n",
         {"far.f"},
@@ -424,36 +429,41 @@ def test_temporarily_broken_file(here: Path, analyzed: list[str]) -> None:
 
 
 ADDITIONS: Final[dict[str, tuple[str, str, set[str], set[str]]]] = {
-    "one that nobody looks at": ("new.py", "def f():\n    work()\n", set(), {"named.f", "base.f", "far.f"}),
-    "one that is sought": ("torch/distributed.py", "", {"named.f"}, set()),
-    "the package of another one": ("parts/sub/__init__.py", "", {"by_name.f"}, set()),
-    "an heir": (
+    "file that nothing imports": ("new.py", "def f():\n    work()\n", set(), {"named.f", "base.f", "far.f"}),
+    "file that shadows a library": ("torch/distributed.py", "", {"named.f"}, set()),
+    "__init__.py for existing modules": ("parts/sub/__init__.py", "", {"by_name.f"}, set()),
+    "subclass": (
         "new.py",
         "from base import Base\nclass Late(Base):\n    other = True\n",
         {"base.g"},
         {"named.f", "far.f", "turns.f"},
     ),
-    "an heir by another name": (
+    "subclass of an import alias": (
         "new.py",
         "from base import Base as Own\nclass Late(Own):\n    other = True\n",
         {"base.g"},
         {"named.f", "far.f", "turns.f"},
     ),
-    "an heir of what is known by another name": (
+    "subclass of an alias from another file": (
         "new.py",
         "from way import Named\nclass Late(Named):\n    other = True\n",
         {"base.g"},
         {"named.f", "far.f", "turns.f"},
     ),
-    "a class with the name of a variable": ("new.py", "class ALeader:\n    first = 1\n", {"parted.f"}, set()),
-    "a name of what ends a process": (
+    "class named like a variable": ("new.py", "class ALeader:\n    first = 1\n", {"parted.f"}, set()),
+    "function with the name of a method that exits": (
         "new.py",
         "import sys\ndef go():\n    sys.exit(1)\n",
         {"misc.f"},
         {"named.f", "giving.f", "taking.f", "far.f"},
     ),
-    "a name of what ends none": ("new.py", "def go():\n    pass\n", {"misc.f"}, {"far.f", "named.f"}),
-    "a name of what gives something to call": (
+    "function with the name of a method that returns": (
+        "new.py",
+        "def go():\n    pass\n",
+        {"misc.f"},
+        {"far.f", "named.f"},
+    ),
+    "function that returns a callable": (
         "new.py",
         "from leave import leave\ndef taken():\n    return leave\n",
         {"giving.f", "taking.f"},

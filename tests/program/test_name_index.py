@@ -61,7 +61,7 @@ def load(path):
 MAKING: Final = "import os\ndef make(out):\n    if not os.path.exists(out):\n        os.makedirs(out)\n"
 LONG_AGO: Final = 1_500_000_000
 RAWS: Final = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
-ALIKE: Final = {
+SIMILAR_NAMES: Final = {
     "pkg/__init__.py": "from . import base as first\nfrom .base import Base as Root\n",
     "pkg/base.py": "class Base:\n    def put(self): return open\n    run = put\n",
     "pkg/sub/__init__.py": "from .. import base\nfrom . import leaf\nclass Middle(base.Base): pass\n",
@@ -78,11 +78,13 @@ OWN: Final = {
 
 
 PROJECTS: Final = {
-    "alike": ALIKE,
-    "ways": {f"use_{n}.py": IMPORTS + code for n, (_, code) in enumerate((*WAYS.values(), *MEANT.values()))}
+    "similar names": SIMILAR_NAMES,
+    "aliased calls": {
+        f"use_{n}.py": IMPORTS + code for n, (_, code) in enumerate((*WAYS.values(), *MEANT.values()))
+    }
     | {f"silent_{n}.py": IMPORTS + code for n, code in enumerate(SILENT.values())}
     | {"lib.py": LIBRARY, "calls.py": IMPORTS + CALLS},
-    "the explorer": OWN,
+    "explorer": OWN,
 }
 
 
@@ -208,11 +210,11 @@ class TestOneChangedFile:
         "code",
         [
             pytest.param("x = 1\n", id="no call"),
-            pytest.param("import json\nprint(json.dumps([1]))\n", id="calls that lead nowhere"),
+            pytest.param("import json\nprint(json.dumps([1]))\n", id="irrelevant calls"),
             pytest.param("import os\ndef f(a):\n    os.makedirs(a, exist_ok=True)\n", id="no race"),
             pytest.param(
                 "import os\ndef f(a):\n    if os.path.exists(a):\n        return open(a).read()\n",
-                id="a file of whoever calls",
+                id="path from the caller",
             ),
         ],
     )
@@ -311,7 +313,7 @@ class TestOneChangedFile:
 
 
 def test_computed_and_stored_entries_are_equal() -> None:
-    facts = extract(of_text(ALIKE["main.py"], Path("/p/main.py"), Path("/p")))
+    facts = extract(of_text(SIMILAR_NAMES["main.py"], Path("/p/main.py"), Path("/p")))
     assert isinstance(facts, FileFacts)
     head, names = head_of(facts), ComputedIndexEntry(facts)
     assert head.imported == ("*", "leaf", "sub")

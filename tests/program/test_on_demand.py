@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from identical import check
-from support.linking import all_followed, all_told, codes, project, told, ways_in
+from support.linking import all_followed, all_results, callers_by_function, codes, project, results_in
 from support.on_demand_cases import CALLS, IMPORTS, LIBRARY, MEANT, SILENT, WAYS
 from support.sampling import bound
 
@@ -25,22 +25,22 @@ def differing_runs(files: dict[str, str]) -> list[str]:
     """The kinds of run whose result differs from an exhaustive run."""
     unfiltered = project(files, exhaustive=True)
     paths = [module.relative for module in unfiltered.flows.table.modules]
-    reference, ways = told(unfiltered, paths), ways_in(unfiltered)
+    reference, edges = results_in(unfiltered, paths), callers_by_function(unfiltered)
     found = {
-        "all files": all_told(files),
-        "all files, few expected": all_told(files, targeted=True),
-        "each file alone": [row for path in paths for row in told(project(files), [path])],
-        "few files": [row for path in paths for row in told(project(files, targeted=True), [path])],
+        "all files": all_results(files),
+        "all files, few expected": all_results(files, targeted=True),
+        "each file alone": [row for path in paths for row in results_in(project(files), [path])],
+        "few files": [row for path in paths for row in results_in(project(files, targeted=True), [path])],
     }
     for after in (-1, 1):
         with all_followed(after):
-            found[f"all followed after {after}"] = all_told(files)
+            found[f"all followed after {after}"] = all_results(files)
     backwards = project(files)
-    by_path = {path: told(backwards, [path]) for path in reversed(paths)}
+    by_path = {path: results_in(backwards, [path]) for path in reversed(paths)}
     found["the last file first"] = [row for path in paths for row in by_path[path]]
     wrong = [how for how, rows in found.items() if rows != reference]
-    for how, targeted in (("the ways into functions", False), ("the same, few expected", True)):
-        if ways_in(project(files, targeted=targeted)) != ways:
+    for how, targeted in (("the callers of functions", False), ("the same, few expected", True)):
+        if callers_by_function(project(files, targeted=targeted)) != edges:
             wrong.append(how)
     return wrong
 
@@ -188,20 +188,20 @@ def test_entry_state_of_a_call_cycle_does_not_depend_on_query_order() -> None:
 def test_callers_through_aliases_are_found(case: str) -> None:
     function, code = WAYS[case]
     files = library_and_user(code)
-    ways = ways_in(project(files))[f"lib.{function}"]
-    assert [way for way in ways if way.startswith("use.")], ways
+    edges = callers_by_function(project(files))[f"lib.{function}"]
+    assert [edge for edge in edges if edge.startswith("use.")], edges
     assert differing_runs(files) == []
 
 
 CHAINS: Final = {
     "names": ("def caller():\n    n0 = make\n", "    n{0} = n{1}\n", "    n{0}('x')\n"),
-    "names of the module": ("n0 = make\n", "n{0} = n{1}\n", "n{0}('x')\n"),
+    "module variables": ("n0 = make\n", "n{0} = n{1}\n", "n{0}('x')\n"),
     "results": (
         "def n0():\n    return make\n",
         "def n{0}():\n    return n{1}()\n",
         "found = n{0}()\nfound('x')\n",
     ),
-    "results that have a name": (
+    "returned variables": (
         "def n0():\n    return make\n",
         "def n{0}():\n    found = n{1}\n    given = found()\n    return given\n",
         "found = n{0}()\nfound('x')\n",
@@ -221,9 +221,9 @@ def test_alias_chains_are_searched_as_deep_as_they_are_resolved(kind: str) -> No
     for length in range(1, 11):
         links = "".join(link.format(number, number - 1) for number in range(1, length + 1))
         files = library_and_user(f"{first}{links}{use.format(length)}")
-        expected = ways_in(project(files, exhaustive=True))["lib.make"]
-        assert ways_in(project(files))["lib.make"] == expected
-        found.append(any(way.startswith("use.") for way in expected))
+        expected = callers_by_function(project(files, exhaustive=True))["lib.make"]
+        assert callers_by_function(project(files))["lib.make"] == expected
+        found.append(any(edge.startswith("use.") for edge in expected))
     assert found[0]
     assert not found[-1]
 

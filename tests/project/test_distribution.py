@@ -38,12 +38,12 @@ class Built(NamedTuple):
     sdist: Path
 
 
-def start(*command: str | Path, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def start(*command: str | Path, directory: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a program in a clean environment; skip the test if the package index cannot be reached."""
     done = subprocess.run(
         command,
-        cwd=folder,
-        env={**environment(folder), **variables},
+        cwd=directory,
+        env={**environment(directory), **variables},
         capture_output=True,
         text=True,
         check=False,
@@ -57,46 +57,46 @@ def start(*command: str | Path, folder: Path, **variables: str) -> subprocess.Co
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """Build the sdist, and the wheel from it, once for all processes of pytest-xdist."""
-    folder = tmp_path_factory.getbasetemp()
+    directory = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent
-    folder /= "dist"
-    with FileLock(f"{folder}.lock", timeout=600):
-        if not folder.exists():
-            new = folder.with_name("new")
+        directory = directory.parent
+    directory /= "dist"
+    with FileLock(f"{directory}.lock", timeout=600):
+        if not directory.exists():
+            new = directory.with_name("new")
             build = (sys.executable, "-m", "build", "--installer=uv", "--outdir", new, ROOT)
-            done = start(*build, folder=tmp_path_factory.mktemp("home"))
+            done = start(*build, directory=tmp_path_factory.mktemp("home"))
             assert done.returncode == 0, done.stdout + done.stderr
-            new.rename(folder)
-    (wheel,) = folder.glob("*.whl")
-    (sdist,) = folder.glob("*.tar.gz")
+            new.rename(directory)
+    (wheel,) = directory.glob("*.whl")
+    (sdist,) = directory.glob("*.tar.gz")
     return Built(wheel, sdist)
 
 
 @pytest.fixture(scope="module")
 def installed(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the `bin` directory of an environment in which only the wheel is installed."""
-    folder = tmp_path_factory.mktemp("clean")
+    directory = tmp_path_factory.mktemp("clean")
     for command in (
         ("uv", "venv", "--quiet", "--python", sys.executable, "env"),
         ("uv", "pip", "install", "--quiet", "--python", "env", built.wheel),
     ):
-        done = start(*command, folder=folder)
+        done = start(*command, directory=directory)
         assert done.returncode == 0, done.stderr
-    return folder / "env" / "bin"
+    return directory / "env" / "bin"
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
-    return folder
+    directory = tmp_path / "project"
+    shutil.copytree(ROOT / "examples", directory / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    return directory
 
 
 @functools.cache
-def tracked(*folders: str) -> frozenset[str]:
+def tracked(*directories: str) -> frozenset[str]:
     """Return the files of these directories in the checkout."""
-    found = (path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file())
+    found = (path for directory in directories for path in (ROOT / directory).rglob("*") if path.is_file())
     unwanted = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".fsrace_cache"}
     names = (path.relative_to(ROOT) for path in found)
     return frozenset(file.as_posix() for file in names if not unwanted & set(file.parts))
@@ -146,14 +146,14 @@ class TestContent:
         assert "FSR = fsrace_lint.flake8_plugin:Plugin" in points
 
     def test_twine_accepts_the_metadata(self, built: Built, tmp_path: Path) -> None:
-        done = start(sys.executable, "-m", "twine", "check", "--strict", *built, folder=tmp_path)
+        done = start(sys.executable, "-m", "twine", "check", "--strict", *built, directory=tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stdout.count("PASSED") == 2
 
 
 class TestInstalled:
     def test_installed_check_reports_the_examples(self, installed: Path, project: Path) -> None:
-        done = start(installed / "fsrace-lint", "check", "examples", "--format=json", folder=project)
+        done = start(installed / "fsrace-lint", "check", "examples", "--format=json", directory=project)
         assert done.returncode == 1, done.stderr
         assert len(json.loads(done.stdout)["findings"]) == 12
 
@@ -170,16 +170,16 @@ class TestInstalled:
     def test_installed_commands_run(self, installed: Path, project: Path, command: str, code: int) -> None:
         text = 'import os\n\n\ndef prepare(root, rank):\n    os.mkdir(root / "out")\n'
         (project / "scenario.py").write_text(text, "utf-8")
-        done = start(installed / "fsrace-lint", *command.split(), folder=project)
+        done = start(installed / "fsrace-lint", *command.split(), directory=project)
         assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
 
     def test_all_outputs_show_the_same_version(self, installed: Path, project: Path) -> None:
-        done = start(installed / "fsrace-lint", "--version", folder=project)
+        done = start(installed / "fsrace-lint", "--version", directory=project)
         assert done.stdout == f"fsrace-lint, version {__version__}\n"
-        done = start(installed / "fsrace-lint", "check", "examples", "--format=sarif", folder=project)
+        done = start(installed / "fsrace-lint", "check", "examples", "--format=sarif", directory=project)
         driver = json.loads(done.stdout)["runs"][0]["tool"]["driver"]
         assert driver["semanticVersion"] == __version__
-        start(installed / "fsrace-lint", "vendor", "fs_safe.py", folder=project)
+        start(installed / "fsrace-lint", "vendor", "fs_safe.py", directory=project)
         header = (project / "fs_safe.py").read_text("utf-8").partition("\n")[0]
         assert f"fsrace-lint {__version__} vendor" in header
 
@@ -187,7 +187,7 @@ class TestInstalled:
         text = "from fsrace_lint.safe import ensure_dir\n\nensure_dir(1)\n"
         (tmp_path / "use.py").write_text(text, "utf-8")
         command = (sys.executable, "-m", "mypy", "--python-executable", installed / "python", "use.py")
-        done = start(*command, folder=tmp_path)
+        done = start(*command, directory=tmp_path)
         assert 'Argument 1 to "ensure_dir" has incompatible type "int"' in done.stdout
 
 
@@ -206,7 +206,7 @@ class TestRunners:
         assert found
         shutil.copytree(built.wheel.parent, project / "dist")
         for command in found:
-            done = start("bash", "-c", command, folder=project, UV_NO_PROGRESS="1")
+            done = start("bash", "-c", command, directory=project, UV_NO_PROGRESS="1")
             assert done.returncode == 1, done.stdout + done.stderr
             assert "Found 12 errors" in done.stdout
 
@@ -216,7 +216,7 @@ def test_tests_of_the_sdist_run(built: Built, tmp_path: Path) -> None:
         archive.extractall(tmp_path, filter="data")
     root = tmp_path / f"fsrace_lint-{__version__}"
     tests = "tests/project/test_imports.py"
-    done = start(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests, folder=root)
+    done = start(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests, directory=root)
     assert done.returncode == 0, done.stdout
-    where = start(sys.executable, "-c", "import fsrace_lint; print(fsrace_lint.__file__)", folder=root)
+    where = start(sys.executable, "-c", "import fsrace_lint; print(fsrace_lint.__file__)", directory=root)
     assert Path(where.stdout.strip()).is_relative_to(root)

@@ -13,7 +13,7 @@ from textwrap import dedent
 from typing import TYPE_CHECKING
 
 import pytest
-from support import ROOT, commands, pages, shown
+from support import ROOT, code_blocks, commands, pages
 from support.commands import bash
 from support.pages import DOCS, Block
 
@@ -75,7 +75,7 @@ WITH_BLOCKS = [page for page in pages.pages() if not name(page).startswith(tuple
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     """A small project with hazards, in a git repository with two commits."""
     root = tmp_path / "project"
     for file, text in SCRATCH.items():
@@ -91,20 +91,22 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=name)
-def test_code_blocks_are_correct(page: Path, folder: Path) -> None:
+def test_code_blocks_are_correct(page: Path, directory: Path) -> None:
     if "examples" in page.read_text("utf-8"):
-        shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
-    problems = [problem(page, block, folder) for block in pages.blocks(page)]
+        shutil.copytree(
+            ROOT / "examples", directory / "examples", ignore=shutil.ignore_patterns("__pycache__")
+        )
+    problems = [problem(page, block, directory) for block in pages.blocks(page)]
     assert not any(problems), "\n\n".join(filter(None, problems))
 
 
-def problem(page: Path, block: Block, folder: Path) -> str | None:
+def problem(page: Path, block: Block, directory: Path) -> str | None:
     """Return the problem of a block, or None."""
     place = f"{name(page)}:{block.line}"
     try:
-        shown.check(block, folder)
+        code_blocks.check(block, directory)
     except AssertionError as error:
-        if UPDATE and isinstance(error, shown.OutdatedError):
+        if UPDATE and isinstance(error, code_blocks.OutdatedError):
             page.write_text(page.read_text("utf-8").replace(block.text, error.text, 1), "utf-8")
             return None
         return f"{place}: {error}" if block.excuse is None else None
@@ -153,8 +155,8 @@ def test_links_resolve(page: Path) -> None:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site built from the current pages."""
     pytest.importorskip("material", reason="the site needs the extra `docs`")
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", os.fspath(folder)]
+    directory = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", os.fspath(directory)]
     # mkdocs-material prints a warning about mkdocs 2 on every run
     quiet = {"NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
     # nothing listens at this proxy, so network access fails
@@ -169,7 +171,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert done.returncode == 0, done.stderr
     assert "WARNING" not in done.stderr
-    return folder
+    return directory
 
 
 class TestSite:
@@ -224,9 +226,9 @@ class TestChecks:
             ("brainfuck", "+", "nothing checks blocks"),
         ],
     )
-    def test_error_in_a_block_is_detected(self, folder: Path, kind: str, text: str, message: str) -> None:
+    def test_error_in_a_block_is_detected(self, directory: Path, kind: str, text: str, message: str) -> None:
         with pytest.raises(Exception, match=re.escape(message)):
-            shown.check(Block(1, kind, text + "\n", None, None), folder)
+            code_blocks.check(Block(1, kind, text + "\n", None, None), directory)
 
     def test_continued_lines_are_one_command(self) -> None:
         text = "# first\na -x \\\n  y   # why\n\nb '#1'\n"

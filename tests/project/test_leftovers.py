@@ -16,13 +16,13 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for proce
 
 LEAVING = {
     "process": "subprocess.Popen(['sleep', '20.25'], stdin=subprocess.DEVNULL)",
-    "folder": "tempfile.mkdtemp(prefix='forgotten-')",
+    "directory": "tempfile.mkdtemp(prefix='forgotten-')",
     "socket": "socket.socket(socket.AF_UNIX).bind(tempfile.gettempdir() + '/forgotten-')",
     "nothing": "with tempfile.TemporaryDirectory(): subprocess.run(['true'])",
 }
 
 
-@pytest.mark.parametrize(("what", "options"), [*((what, ()) for what in LEAVING), ("folder", ("-n2",))])
+@pytest.mark.parametrize(("what", "options"), [*((what, ()) for what in LEAVING), ("directory", ("-n2",))])
 def test_leftovers_are_reported(what: str, options: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["support.leftovers"]\n')
     (tmp_path / "test_it.py").write_text(

@@ -40,10 +40,10 @@ DIFF = """\
 """
 
 
-def document(folder: Path, *blocks: str) -> Path:
+def document(directory: Path, *blocks: str) -> Path:
     """Write a document with one case; each block is text that includes its fences."""
-    folder.mkdir(exist_ok=True)
-    file = folder / "doc.md"
+    directory.mkdir(exist_ok=True)
+    file = directory / "doc.md"
     file.write_text("# Title\n\n" + "\n".join(blocks), "utf-8")
     return file
 
@@ -52,14 +52,14 @@ def py(code: str) -> str:
     return f"```py\n{textwrap.dedent(code)}\n```\n"
 
 
-def case(folder: Path, *blocks: str) -> Case:
-    (only,) = parse(document(folder, *blocks))
+def case(directory: Path, *blocks: str) -> Case:
+    (only,) = parse(document(directory, *blocks))
     return only
 
 
-def problems(folder: Path, *blocks: str) -> list[str]:
+def problems(directory: Path, *blocks: str) -> list[str]:
     """Return the failures of one case, without the directory of the document."""
-    found, _ = failures(case(folder, *blocks), folder / "run")
+    found, _ = failures(case(directory, *blocks), directory / "run")
     return [problem.partition("doc.md")[2] for problem in found]
 
 

@@ -32,7 +32,7 @@ KNOWN: Final = {
     "renamed": (
         "tensorflow: Multiple workers / Every worker saves to the same path",
         "tensorflow: Multiple workers / The chief is chosen by task type",
-        "named-answers: In one function / In a variable",
+        "stored-rank-checks: In one function / In a variable",
         "branches: In one function / Conditional expressions",
         "framework-hooks: Frameworks / Rank attributes of hooks and frameworks",
         "work-items: Items of a batch",
@@ -52,7 +52,7 @@ KNOWN: Final = {
     "in a function": (
         "jsonargparse: The configuration of a run",
         "transformers: A subclass of `Trainer` / In a mixin class",
-        "named-answers: In a class / A class attribute",
+        "stored-rank-checks: In a class / A class attribute",
         "classes: Classes / `super().__init__()`",
         "callbacks: Locks and run-once helpers / A helper that runs a function under a lock",
         "context-never-entered: Hazards / A lock class of the project",
@@ -73,10 +73,10 @@ KNOWN: Final = {
         "type-hints: Annotated elements and attributes / A generic class with its parameters",
         "collections: Objects in collections / The keys of a mapping",
         "collections: Objects in collections / Annotated `**kwargs`",
-        "other-names: Attributes of subclasses / An attribute that only the subclass has",
-        "handed-on-objects: Passed on through attributes / Through two constructors, or `None`",
-        "handed-on-objects: Passed on through attributes / Through three constructors",
-        "handed-on-objects: Passed on through attributes / Through a parameter default",
+        "aliases: Attributes of subclasses / An attribute that only the subclass has",
+        "passed-objects: Passed on through attributes / Through two constructors, or `None`",
+        "passed-objects: Passed on through attributes / Through three constructors",
+        "passed-objects: Passed on through attributes / Through a parameter default",
     ),
 }
 """Known differences, by change; docs/limits.md explains them."""
@@ -149,14 +149,14 @@ def chosen() -> list[tuple[Case, str]]:
     ]
 
 
-def differing(case: Case, change: str, folder: Path) -> list[str]:
+def differing(case: Case, change: str, directory: Path) -> list[str]:
     """Return the findings that a case has only before or only after a change."""
     files = {path: file.text for path, file in case.files.items()}
     changed = CHANGES[change](dict(files))
     if changed is None:
         return []
-    before = seen(write(folder / "before", files, case.toml))
-    after = seen(write(folder / "after", changed, case.toml))
+    before = seen(write(directory / "before", files, case.toml))
+    after = seen(write(directory / "after", changed, case.toml))
     gone, new = (before - after).elements(), (after - before).elements()
     return [f"gone: {each}" for each in gone] + [f"new: {each}" for each in new]
 

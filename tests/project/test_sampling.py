@@ -33,14 +33,16 @@ def test_plain():
 """
 
 
-def run(folder: Path, *options: str, seed: str = "a") -> tuple[set[str], str]:
+def run(directory: Path, *options: str, seed: str = "a") -> tuple[set[str], str]:
     """Run the suite, and return the tests that passed and the output."""
-    (folder / "conftest.py").write_text('pytest_plugins = ["support.sampling"]\n')
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers = exhaustive\n")
-    (folder / "test_it.py").write_text(SUITE.replace("== 1", "== 9") if "--exhaustive" in options else SUITE)
+    (directory / "conftest.py").write_text('pytest_plugins = ["support.sampling"]\n')
+    (directory / "pytest.ini").write_text("[pytest]\nmarkers = exhaustive\n")
+    (directory / "test_it.py").write_text(
+        SUITE.replace("== 1", "== 9") if "--exhaustive" in options else SUITE
+    )
     command = [sys.executable, "-m", "pytest", "-rp", "-p", "no:cacheprovider", *options]
     around = {**os.environ, "PYTHONPATH": str(TESTS), "FSRACE_TEST_SEED": seed}
-    done = subprocess.run(command, cwd=folder, env=around, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=directory, env=around, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return set(re.findall(r"^PASSED test_it.py::(\S+)", done.stdout, re.MULTILINE)), done.stdout
 

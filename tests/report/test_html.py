@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import EXAMPLES
 from support.cli import run, write
-from support.html import elements, only, parsed, said
+from support.html import elements, only, parsed, text_of
 from support.outcomes import OUTCOMES, finding, fix, place, source
 
 from fsrace_lint import rules
@@ -66,7 +66,7 @@ def page(
 
 def rows(block: Element) -> list[str]:
     """Return the lines of a code block, with their line numbers."""
-    return [said(line).rstrip("\n") for line in elements(block, "span", "l")]
+    return [text_of(line).rstrip("\n") for line in elements(block, "span", "l")]
 
 
 class TestFromRealFindings:
@@ -76,9 +76,9 @@ class TestFromRealFindings:
         return parsed(run("check", str(EXAMPLES), "--format=html", code=1).stdout)
 
     def test_examples_are_grouped_by_file(self, shown: Element) -> None:
-        assert said(only(shown, "h1")) == "12 findings in 6 files"
+        assert text_of(only(shown, "h1")) == "12 findings in 6 files"
         files = elements(shown, "details", "file")
-        assert [said(only(file, "h3")).rpartition("/")[2] for file in files] == [
+        assert [text_of(only(file, "h3")).rpartition("/")[2] for file in files] == [
             "cache.py",
             "checkpoint.py",
             "config.py",
@@ -91,7 +91,7 @@ class TestFromRealFindings:
         assert codes == {"FSR101", "FSR103", "FSR105", "FSR201", "FSR301"}
 
     def test_every_reported_rule_has_its_page(self, shown: Element) -> None:
-        found = {said(only(rule, "h3")): rule for rule in elements(shown, "details", "rule")}
+        found = {text_of(only(rule, "h3")): rule for rule in elements(shown, "details", "rule")}
         assert list(found) == [
             "FSR101 check-then-mkdir",
             "FSR103 check-then-delete",
@@ -100,23 +100,23 @@ class TestFromRealFindings:
             "FSR301 shared-extraction",
         ]
         rule = found["FSR101 check-then-mkdir"]
-        told = " ".join(said(rule).split())
+        shown_text = " ".join(text_of(rule).split())
         loaded = rules.find("FSR101")
         assert loaded is not None
         for sentence in loaded.page.split("\n\n")[1].replace("\n", " ").split(". "):
-            assert sentence.rstrip(".").replace("`", "") in told
+            assert sentence.rstrip(".").replace("`", "") in shown_text
         assert [each.text for each in elements(rule, "h4")] == ["Bad", "Good", "Found in 2 places"]
-        assert said(elements(rule, "pre")[1]).endswith("    os.makedirs(out, exist_ok=True)")
+        assert text_of(elements(rule, "pre")[1]).endswith("    os.makedirs(out, exist_ok=True)")
         assert len(elements(rule, "a")) == 2
 
     def test_each_fix_is_shown_as_a_diff(self, shown: Element) -> None:
         """One fix is refused, because ranks that find the path would skip its barrier."""
         findings = elements(shown, "details", "finding")
         diffs = [elements(each, "pre", "diff") for each in findings]
-        refused = [index for index, each in enumerate(findings) if "fix refused" in said(each)]
+        refused = [index for index, each in enumerate(findings) if "fix refused" in text_of(each)]
         assert [len(each) for each in diffs] == [int(index not in refused) for index in range(12)]
         assert len(refused) == 1
-        assert 'ranks can disagree on (root / "corpus").is_dir()' in said(findings[refused[0]])
+        assert 'ranks can disagree on (root / "corpus").is_dir()' in text_of(findings[refused[0]])
         assert rows(diffs[0][0]) == [
             "1414  def open_cache(cache_dir: Path, *, rebuild_vocabulary: bool) -> None:",
             '1515      """Make the cache ready for use."""',
@@ -139,7 +139,7 @@ class TestFromRealFindings:
     def test_no_findings(self) -> None:
         write({"a.py": "x = 1\n"})
         shown = parsed(run("check", "--format=html", code=0).stdout)
-        assert said(only(shown, "h1")) == "No filesystem races found"
+        assert text_of(only(shown, "h1")) == "No filesystem races found"
         assert elements(shown, "aside") == elements(shown, "details") == []
         assert len(elements(shown, "section", "clean")) == 1
 
@@ -147,7 +147,7 @@ class TestFromRealFindings:
         write({"a.py": "x = 1\n"})
         shown = parsed(run("check", "a.py", "missing.py", "--format=html", code=2).stdout)
         assert elements(shown, "section", "clean") == []
-        assert said(only(only(shown, "div", "failures"), "li")) == "missing.py: no such file or directory"
+        assert text_of(only(only(shown, "div", "failures"), "li")) == "missing.py: no such file or directory"
 
 
 class TestCode:
@@ -161,8 +161,8 @@ class TestCode:
         other = "prepare(\n    'x'\n)\n"
         root = page(finding(where, related=related), sources={"a.py": MKDIR, "b.py": other})
         own, far = elements(root, "figure", "frame")
-        assert said(only(own, "mark")) == "os.makedirs(out)"
-        assert said(only(own, "span", "also")) == "os.path.exists(out)"
+        assert text_of(only(own, "mark")) == "os.makedirs(out)"
+        assert text_of(only(own, "span", "also")) == "os.path.exists(out)"
         assert rows(own) == [
             "4def prepare(out):",
             "5    if not os.path.exists(out):",
@@ -171,23 +171,23 @@ class TestCode:
             "7    return out",
         ]
         assert elements(own, "figcaption") == []
-        assert said(only(far, "figcaption")) == "b.py:1"
-        assert [said(each) for each in elements(far, "span", "also")] == ["prepare(", "'x'", ")"]
-        assert said(only(root, "ul", "elsewhere")) == "gone.py:7:3: not known"
+        assert text_of(only(far, "figcaption")) == "b.py:1"
+        assert [text_of(each) for each in elements(far, "span", "also")] == ["prepare(", "'x'", ")"]
+        assert text_of(only(root, "ul", "elsewhere")) == "gone.py:7:3: not known"
 
     def test_nested_places_are_marked(self) -> None:
         text = "f(g(x), y)\n"
         related = (Related(Place("a.py", Span(1, 3, 1, 7)), "inner"),)
         root = page(finding(Place("a.py", Span(1, 1, 1, 11)), related=related), sources={"a.py": text})
-        assert [said(each) for each in elements(root, "mark")] == ["f(", "g(x)", ", y)"]
-        assert said(only(root, "span", "also")) == "g(x)"
+        assert [text_of(each) for each in elements(root, "mark")] == ["f(", "g(x)", ", y)"]
+        assert text_of(only(root, "span", "also")) == "g(x)"
 
     def test_long_places_and_lines_are_cut(self) -> None:
         text = "f(\n" + "    x,\n" * 40 + ")\n" + "y = " + "z" * 9000 + "here()" + "z" * 9000 + "\n"
         long = page(finding(Place("a.py", Span(1, 1, 42, 2))), sources={"a.py": text})
-        assert "\u2026 30 more lines" in said(only(long, "figure", "frame"))
+        assert "\u2026 30 more lines" in text_of(only(long, "figure", "frame"))
         wide = page(finding(Place("a.py", Span(43, 9005, 43, 9011))), sources={"a.py": text})
-        assert said(only(wide, "mark")) == "here()"
+        assert text_of(only(wide, "mark")) == "here()"
         assert max(map(len, rows(only(wide, "figure", "frame")))) < 420
 
     @given(
@@ -214,9 +214,9 @@ class TestCode:
 class TestTimeline:
     def test_two_lanes(self) -> None:
         figure = only(page(finding(HERE, witness=PAIR)), "figure", "lanes")
-        assert [said(each) for each in only(figure, "div", "heads")] == ["process 0", "process 1"]
+        assert [text_of(each) for each in only(figure, "div", "heads")] == ["process 0", "process 1"]
         steps = elements(figure, "li")
-        assert [said(step) for step in steps] == [
+        assert [text_of(step) for step in steps] == [
             "process 0: exists(out) \u2192 False",
             "process 1: exists(out) \u2192 False",
             "process 0: makedirs(out) \u2192 done",
@@ -225,7 +225,7 @@ class TestTimeline:
         assert [only(step, "circle").get("cx") for step in steps] == ["0%", "50%", "0%", "50%"]
         assert [len(elements(step, "line", "lane")) for step in steps] == [2] * 4
         assert [len(elements(step, "span", "raised")) for step in steps] == [0, 0, 0, 1]
-        assert said(only(figure, "figcaption")) == "Outcome process 1 dies with FileExistsError"
+        assert text_of(only(figure, "figcaption")) == "Outcome process 1 dies with FileExistsError"
 
     def test_line_through_the_steps_is_continuous(self) -> None:
         steps = elements(only(page(finding(HERE, witness=PAIR)), "figure", "lanes"), "li")
@@ -241,14 +241,14 @@ class TestTimeline:
         witness = Witness(tuple(WitnessStep(number, "save()") for number in range(processes)), "a mixture")
         figure = only(page(finding(HERE, witness=witness)), "figure", "lanes")
         assert len(only(figure, "div", "heads")) == processes
-        assert [said(each) for each in elements(figure, "span", "sr")] == [
+        assert [text_of(each) for each in elements(figure, "span", "sr")] == [
             f"process {number}: " for number in range(processes)
         ]
         assert len(elements(figure, "circle")) == processes
 
     def test_outcome_without_steps(self) -> None:
         figure = only(page(finding(HERE, witness=Witness((), "it hangs"))), "figure", "lanes")
-        assert said(figure) == "Outcome it hangs"
+        assert text_of(figure) == "Outcome it hangs"
 
 
 class TestFixes:
@@ -256,16 +256,16 @@ class TestFixes:
     def test_fix_is_described(self, kind: Applicability) -> None:
         shown = only(page(finding(HERE, fix=fix(kind))), "section", "fix")
         words = {"safe": "safe fix", "unsafe": "unsafe fix", "sketch": "manual fix"}
-        assert said(only(shown, "span", "pill")) == words[kind.value]
-        assert "pass exist_ok=True" in said(shown)
+        assert text_of(only(shown, "span", "pill")) == words[kind.value]
+        assert "pass exist_ok=True" in text_of(shown)
         assert elements(shown, "pre") == []
 
     def test_refused_fix_shows_its_reason(self) -> None:
         one = finding(HERE, fix=fix(Applicability.UNSAFE))
         root = page(one, previews={one: Preview(refusal="the call is <used>")})
         shown = only(root, "section", "fix")
-        assert [said(each) for each in elements(root, "span", "pill")] == ["fix refused"] * 2
-        assert said(only(shown, "p", "aside")) == "This fix is not applied: the call is <used>."
+        assert [text_of(each) for each in elements(root, "span", "pill")] == ["fix refused"] * 2
+        assert text_of(only(shown, "p", "aside")) == "This fix is not applied: the call is <used>."
 
     def test_diff_of_distant_edits_and_edits_within_a_line(self) -> None:
         text = "".join(f"line_{number}()\r\n" for number in range(1, 31))
@@ -287,7 +287,7 @@ class TestFixes:
             "2122  line_21()",
             "2223  line_22()",
         ]
-        assert [said(each) for each in elements(shown, "ins")] == ["ok"]
+        assert [text_of(each) for each in elements(shown, "ins")] == ["ok"]
         assert elements(shown, "del") == []
 
 
@@ -319,7 +319,7 @@ class TestUntrustedText:
             Options(tool=Tool(HOSTILE, (info,)), statistics=True),
         )
         root = parsed(text)
-        shown = said(root)
+        shown = text_of(root)
         assert shown.count(SPELLED) >= 15
         assert not set(shown) & set("\u202e\u2066\x1b\x00\ufffe")
         assert "<img" not in text
@@ -334,10 +334,10 @@ class TestUntrustedText:
             }
         )
         root = parsed(run("check", "--format=html", code=1).stdout)
-        assert said(only(only(root, "details", "file"), "h3")) == name.replace("\u202e", "\\u202e").replace(
-            "\n", "\\n"
-        )
-        assert 'out = "</script><script>alert(1)</script>"' in said(only(root, "main"))
+        assert text_of(only(only(root, "details", "file"), "h3")) == name.replace(
+            "\u202e", "\\u202e"
+        ).replace("\n", "\\n")
+        assert 'out = "</script><script>alert(1)</script>"' in text_of(only(root, "main"))
 
     @given(OUTCOMES, st.text(st.characters(exclude_categories=["Cs"]), max_size=200), st.booleans())
     @settings(deadline=None)

@@ -936,9 +936,9 @@ class TestDiff:
 
 
 def check_applies(
-    tool: list[str], name: str, before: bytes, after: bytes, encoding: str, folder: Path
+    tool: list[str], name: str, before: bytes, after: bytes, encoding: str, directory: Path
 ) -> None:
-    file = folder / name
+    file = directory / name
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(before)
     codec = "utf-8" if encoding == "utf-8-sig" else encoding
@@ -946,7 +946,7 @@ def check_applies(
     # A hook that runs the tests sets GIT_DIR, and the user may have configured strict whitespace checks.
     env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    run = subprocess.run(tool, input=patch, cwd=folder, env=env, capture_output=True, check=False)
+    run = subprocess.run(tool, input=patch, cwd=directory, env=env, capture_output=True, check=False)
     assert run.returncode == 0, run.stderr
     assert file.read_bytes() == after
 

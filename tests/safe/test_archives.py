@@ -72,27 +72,30 @@ def assert_rejected(archive: Path, match: str = "refused", **options: Any) -> No
 
 
 MALICIOUS = {
-    "absolute": [member("/tmp/fsrace-evil")],
-    "up": [member("../evil")],
-    "up in the middle": [member("a/../../evil")],
-    "up and down": [member("a/../evil")],
-    "drive": [member("C:evil")],
+    "absolute path": [member("/tmp/fsrace-evil")],
+    "parent directory": [member("../evil")],
+    "parent directory in the middle": [member("a/../../evil")],
+    "out of the tree and back": [member("a/../evil")],
+    "drive letter": [member("C:evil")],
     "backslash": [member("..\\evil")],
-    "deep": [member("a/" * 101 + "b")],
-    "link to the root": [member("link", tarfile.SYMTYPE, "/etc")],
-    "link up": [member("link", tarfile.SYMTYPE, "..")],
-    "link up from a folder": [member("a/b/link", tarfile.SYMTYPE, "../../../evil")],
-    "link up behind a name": [member("a", tarfile.DIRTYPE), member("link", tarfile.SYMTYPE, "a/../../evil")],
-    "through a link": [member("link", tarfile.SYMTYPE, "."), member("link/evil")],
-    "over a link": [member("link", tarfile.SYMTYPE, "evil"), member("link")],
-    "links by links": [
+    "deep nesting": [member("a/" * 101 + "b")],
+    "link to an absolute path": [member("link", tarfile.SYMTYPE, "/etc")],
+    "link to the parent directory": [member("link", tarfile.SYMTYPE, "..")],
+    "link out of the tree from a subdirectory": [member("a/b/link", tarfile.SYMTYPE, "../../../evil")],
+    "link out of the tree through a subdirectory": [
+        member("a", tarfile.DIRTYPE),
+        member("link", tarfile.SYMTYPE, "a/../../evil"),
+    ],
+    "member through a link": [member("link", tarfile.SYMTYPE, "."), member("link/evil")],
+    "member over a link": [member("link", tarfile.SYMTYPE, "evil"), member("link")],
+    "link through a link": [
         member("a/b/short", tarfile.SYMTYPE, "../.."),
         member("out", tarfile.SYMTYPE, "a/b/short/../../evil"),
         member("out/evil"),
     ],
-    "hard link out": [member("hard", tarfile.LNKTYPE, "../evil")],
-    "hard link to the root": [member("hard", tarfile.LNKTYPE, "/etc/passwd")],
-    "hard link to nothing": [member("hard", tarfile.LNKTYPE, "nothing")],
+    "hard link out of the tree": [member("hard", tarfile.LNKTYPE, "../evil")],
+    "hard link to an absolute path": [member("hard", tarfile.LNKTYPE, "/etc/passwd")],
+    "hard link to a missing member": [member("hard", tarfile.LNKTYPE, "nothing")],
     "hard link to a link": [
         member("a/b/l", tarfile.SYMTYPE, "../../x"),
         member("hard", tarfile.LNKTYPE, "a/b/l"),
@@ -103,7 +106,7 @@ MALICIOUS = {
         member("hard", tarfile.LNKTYPE, "l/x"),
     ],
     "pipe": [member("pipe", tarfile.FIFOTYPE)],
-    "device": [member("device", tarfile.CHRTYPE, devmajor=1, devminor=3)],
+    "character device": [member("device", tarfile.CHRTYPE, devmajor=1, devminor=3)],
     "block device": [member("device", tarfile.BLKTYPE)],
 }
 
@@ -118,10 +121,10 @@ def test_malicious_tar_is_rejected(name: str, tmp_path: Path) -> None:
 
 CONFLICTS = {
     "no name": [member(".")],
-    "a file over a directory": [member("a/b"), member("a")],
-    "a directory over a file": [member("a"), member("a/b")],
-    "a link over a directory": [member("a/b"), member("a", tarfile.SYMTYPE, "b")],
-    "a hard link over a file": [member("a"), member("b"), member("b", tarfile.LNKTYPE, "a")],
+    "file over directory": [member("a/b"), member("a")],
+    "directory over file": [member("a"), member("a/b")],
+    "link over directory": [member("a/b"), member("a", tarfile.SYMTYPE, "b")],
+    "hard link over file": [member("a"), member("b"), member("b", tarfile.LNKTYPE, "a")],
 }
 
 

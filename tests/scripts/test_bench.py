@@ -117,7 +117,7 @@ class TestRun:
         assert 150 < found[2] < 250
 
     def test_failing_command_is_an_error(self, script: ModuleType, here: Path) -> None:
-        with pytest.raises(RuntimeError, match="ended with 3: oh no"):
+        with pytest.raises(RuntimeError, match="exited with code 3: oh no"):
             script.run(
                 (sys.executable, "-c", "import sys; print('oh no', file=sys.stderr); sys.exit(3)"), here
             )
@@ -196,7 +196,7 @@ class TestEditor:
 
     def test_server_failure_is_an_error(self, script: ModuleType, here: Path) -> None:
         write({"pyproject.toml": "[tool.fsrace-lint]\nunknown = 1\n", "a.py": ""})
-        with pytest.raises(RuntimeError, match=r"ended with 1: (.|\n)*unknown"):
+        with pytest.raises(RuntimeError, match=r"exited with code 1: (.|\n)*unknown"):
             script.in_editor(here)
 
 
@@ -211,16 +211,16 @@ class TestDaemon:
         assert [len(each) for each in found] == [2, 2]
         assert all(pair.reference.seconds > 0 < pair.ours.seconds for each in found for pair in each)
         assert {path.read_text() for path in here.glob("*.py")} == {HAZARD}
-        assert script.told_by_daemon("status", "No daemon is running") == "No daemon is running"
+        assert script.daemon_output("status", "No daemon is running") == "No daemon is running"
 
     @pytest.mark.exhaustive(4)
     def test_unresponsive_daemon_is_an_error(
         self, script: ModuleType, here: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         write({"pyproject.toml": "", "a.py": HAZARD})
-        ask = script.told_by_daemon
+        ask = script.daemon_output
         monkeypatch.setattr(
-            script, "told_by_daemon", lambda verb, wanted: "0" if "served" in wanted else ask(verb, wanted)
+            script, "daemon_output", lambda verb, wanted: "0" if "served" in wanted else ask(verb, wanted)
         )
         with pytest.raises(RuntimeError, match="does not answer"):
             script.by_daemon(here.resolve(), [[Path("a.py").resolve()]])
@@ -229,8 +229,8 @@ class TestDaemon:
         self, script: ModuleType, here: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(script, "PATIENCE", 0.0)
-        monkeypatch.setattr(script, "told_by_daemon", lambda *_: "")
-        with pytest.raises(RuntimeError, match="does not know"):
+        monkeypatch.setattr(script, "daemon_output", lambda *_: "")
+        with pytest.raises(RuntimeError, match="has not loaded"):
             script.wait_for_daemon(here)
 
 
@@ -255,12 +255,12 @@ class TestOneFile:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "name a folder"),
+        ([], "pass a directory"),
         (["nowhere"], "no Python files below nowhere"),
         (["--pairs=0", "a"], "must be at least 1"),
         (["--installed", "no_such_package"], "no package 'no_such_package' is installed"),
         (["--installed", "six.moves"], "no package 'six.moves' is installed"),
-        (["a", "--reference", f"{sys.executable} -c 'raise SystemExit(3)'"], "ended with 3"),
+        (["a", "--reference", f"{sys.executable} -c 'raise SystemExit(3)'"], "exited with code 3"),
         (["a", "--reference", "no-such-program"], "no-such-program"),
     ],
 )

@@ -125,7 +125,7 @@ class TestPinned:
         ("spoil", "message"),
         [
             (lambda records, clones: None, "no record owner+name.txt"),
-            (recorded_before, "of another commit"),
+            (recorded_before, "for a different commit"),
             (lambda records, clones: (records / corpus.LIST).write_text("[codebases]\n"), "not in codebases"),
         ],
     )
@@ -184,9 +184,9 @@ class TestDirectory:
     @pytest.mark.parametrize(
         ("program", "message"),
         [
-            ("import sys; sys.exit('Traceback')", "ended with 1: Traceback"),
-            ("import sys; sys.exit(2)", "ended with 2:"),
-            ("import time; time.sleep(60)", "not done after 1 s"),
+            ("import sys; sys.exit('Traceback')", "exited with code 1: Traceback"),
+            ("import sys; sys.exit(2)", "exited with code 2:"),
+            ("import time; time.sleep(60)", "timed out after 1 s"),
         ],
     )
     def test_failing_run_is_reported(
@@ -207,7 +207,7 @@ class TestDirectory:
         with pytest.raises(SystemExit) as left:
             corpus.main(["check", "nowhere"])
         assert left.value.code == 2
-        assert "no such folder: nowhere" in capsys.readouterr().err
+        assert "no such directory: nowhere" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
@@ -232,14 +232,14 @@ class TestInvariants:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"path": "b.py"}, "no such file here"),
-            ({"path": "../a.py"}, "no such file here"),
-            ({"line": 40, "end_line": 40}, "no such place in the file"),
-            ({"column": 0}, "no such place in the file"),
-            ({"end_column": 19}, "no such place in the file"),
-            ({"end_column": 2}, "no such place in the file"),
-            ({"end_column": 15}, "no call, but 'os.mkdir(\"'"),
-            ({"line": 3, "end_line": 3, "column": 4, "end_column": 7}, "no call, but 'not'"),
+            ({"path": "b.py"}, "no such file in the tree"),
+            ({"path": "../a.py"}, "no such file in the tree"),
+            ({"line": 40, "end_line": 40}, "no such location in the file"),
+            ({"column": 0}, "no such location in the file"),
+            ({"end_column": 19}, "no such location in the file"),
+            ({"end_column": 2}, "no such location in the file"),
+            ({"end_column": 15}, "not a call: 'os.mkdir(\"'"),
+            ({"line": 3, "end_line": 3, "column": 4, "end_column": 7}, "not a call: 'not'"),
         ],
     )
     def test_finding_at_wrong_location_is_flagged(
@@ -250,8 +250,8 @@ class TestInvariants:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"line": 40, "end_line": 40}, "no such place in the file"),
-            ({"end_column": 20}, "no expression or statement, but 'os.path.exis'"),
+            ({"line": 40, "end_line": 40}, "no such location in the file"),
+            ({"end_column": 20}, "not an expression or statement: 'os.path.exis'"),
         ],
     )
     def test_related_location_that_is_wrong_is_flagged(
@@ -293,7 +293,7 @@ class TestInvariants:
         count = len(document["findings"])
         document["findings"] *= 2
         found = holding.broken(tree, {"json": json.dumps(document), name: texts[name]})
-        assert found == [f"{name}: {count} findings, and {2 * count} in json"]
+        assert found == [f"{name}: {count} findings, but {2 * count} in json"]
 
     def test_fix_outside_its_file_is_flagged(self, reports: tuple[Path, dict[str, str]]) -> None:
         tree, texts = reports
@@ -302,7 +302,7 @@ class TestInvariants:
         change["replacements"][0]["deletedRegion"].update(startLine=70, endLine=70)
         found = holding.broken(tree, {"json": texts["json"], "sarif": json.dumps(log)})
         assert len(found) == 1
-        assert "sarif: a fix: no such place in the file" in found[0]
+        assert "sarif: a fix: no such location in the file" in found[0]
 
     def test_skipped_call_with_wrong_name_is_flagged(self, here: Path) -> None:
         write({"a.py": 'import os\n\nos.makedirs("d", exist_ok=True)\n'})
@@ -314,4 +314,4 @@ class TestInvariants:
         assert holding.broken(here, {"json": json.dumps(document)}) == []
         skipped["call"] = "os.mkdir('d')"
         [found] = holding.broken(here, {"json": json.dumps(document)})
-        assert found.endswith("the call there is that of os.makedirs")
+        assert found.endswith("the call at this location is to os.makedirs")

@@ -40,14 +40,14 @@ _OPTIONS: Final = (
 class Browser:
     """One running browser."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, directory: Path) -> None:
         """Start the browser, with its profile in an empty directory."""
         assert PROGRAM is not None
         given, self._to = os.pipe()
         self._from, taken = os.pipe()
         command = [sys.executable, "-c", _LAUNCHER, str(given), str(taken), PROGRAM, *_OPTIONS]
         self._process = subprocess.Popen(
-            [*command, f"--user-data-dir={folder}"],
+            [*command, f"--user-data-dir={directory}"],
             pass_fds=(given, taken),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -78,19 +78,24 @@ class Shell(NamedTuple):
     errors: str
 
 
-def environment(folder: Path) -> dict[str, str]:
+def environment(directory: Path) -> dict[str, str]:
     """Return an environment like that of a new user, with the programs of these tests."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(UNWANTED)}
     programs = [os.fspath(Path(sys.executable).parent), kept.get("PATH", "")]
-    return {**kept, "PATH": os.pathsep.join(programs), "HOME": os.fspath(folder), "PWD": os.fspath(folder)}
+    return {
+        **kept,
+        "PATH": os.pathsep.join(programs),
+        "HOME": os.fspath(directory),
+        "PWD": os.fspath(directory),
+    }
 
 
-def bash(commands: list[str], folder: Path) -> list[Shell]:
+def bash(commands: list[str], directory: Path) -> list[Shell]:
     """Run commands in one shell; `$?` is the exit code of the previous command.
 
     Args:
         commands: The commands.
-        folder: The directory to run them in.
+        directory: The directory to run them in.
 
     Returns:
         The output and exit code of each command.
@@ -99,15 +104,15 @@ def bash(commands: list[str], folder: Path) -> list[Shell]:
     after = 'code=$?; printf "\\0%s\\0" $code; printf "\\0" >&2; (exit $code)'
     done = subprocess.run(
         ["bash", "-c", "\n".join(f"{command}\n{after}" for command in commands)],
-        cwd=folder,
-        env=environment(folder),
+        cwd=directory,
+        env=environment(directory),
         capture_output=True,
         text=True,
         check=False,
         timeout=600,
     )
-    output = done.stdout.replace(os.fspath(folder), "/project").split("\0")
-    errors = done.stderr.replace(os.fspath(folder), "/project").split("\0")
+    output = done.stdout.replace(os.fspath(directory), "/project").split("\0")
+    errors = done.stderr.replace(os.fspath(directory), "/project").split("\0")
     return [Shell(*parts) for parts in zip(output[::2], map(int, output[1::2]), errors, strict=False)]
 
 
@@ -230,7 +235,7 @@ def _without_xargs(words: list[str]) -> list[str]:
     return words[next(place for place, word in enumerate(words) if place and not word.startswith("-")) :]
 
 
-def check_commands(text: str, folder: Path) -> None:
+def check_commands(text: str, directory: Path) -> None:
     """Check the commands of a block: run fsrace-lint and flake8, and look up options of other programs."""
     for command in lines_of(text):
         parts = [_without_xargs(words) for words in split(command)]
@@ -238,16 +243,16 @@ def check_commands(text: str, folder: Path) -> None:
             if words[0] == "fsrace-lint":
                 parse(words)
         if any(map(_is_run, parts)) and all(_is_run(words) or words[0] in PLAIN for words in parts):
-            _run(command, folder)
+            _run(command, directory)
             continue
         for words in parts:
             if words[0] not in RUN:
                 foreign(words)
 
 
-def _run(command: str, folder: Path) -> None:
+def _run(command: str, directory: Path) -> None:
     """Run a command, which may report findings but must not fail."""
-    (done,) = bash([command], folder)
+    (done,) = bash([command], directory)
     message = f"{command}: ended with {done.code}\n{done.errors}"
     if "xargs" in command:
         # xargs exits with 123 if any command that it starts fails
@@ -256,16 +261,16 @@ def _run(command: str, folder: Path) -> None:
     else:
         assert done.code in (0, 1), message
     assert "Traceback" not in done.errors, done.errors
-    _check_reports(command, folder)
+    _check_reports(command, directory)
 
 
-def _check_reports(command: str, folder: Path) -> None:
+def _check_reports(command: str, directory: Path) -> None:
     """Check that a command wrote its reports in their formats."""
     for kind, name in re.findall(r"--report[ =](\w+)=(\S+)", command):
-        _check_report(kind, folder / name)
+        _check_report(kind, directory / name)
     if name := re.search(r"--output-file[ =](\S+)", command):
         kind = re.search(r"--format[ =](\w+)", command)
-        _check_report(kind[1] if kind else "text", folder / name[1])
+        _check_report(kind[1] if kind else "text", directory / name[1])
 
 
 def _check_report(kind: str, file: Path) -> None:

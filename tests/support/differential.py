@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
     from fsrace_lint.fixes import Patch
 
-FOLDER: Final = "data"
-PLACE: Final = f"{FOLDER}/place"
+PARENT: Final = "data"
+PLACE: Final = f"{PARENT}/place"
 """The path that programs act on, in the private directory of each run."""
-BESIDE: Final = f"{FOLDER}/beside"
+SIBLING: Final = f"{PARENT}/beside"
 """The target of links."""
 _MEMORY: Final = "/dev/shm"
 """A file system in memory, where thousands of small trees are cheap, if the system has one."""
@@ -91,12 +91,12 @@ def _nothing() -> None:
 
 
 def _data() -> None:
-    os.mkdir(FOLDER)
+    os.mkdir(PARENT)
 
 
 def _file(path: str = PLACE) -> None:
-    if not os.path.isdir(FOLDER):
-        os.mkdir(FOLDER)
+    if not os.path.isdir(PARENT):
+        os.mkdir(PARENT)
     _write(path)
 
 
@@ -104,7 +104,7 @@ def _write(path: str) -> None:
     Path(path).write_text("old")
 
 
-def _folder(path: str = PLACE) -> None:
+def _directory(path: str = PLACE) -> None:
     os.makedirs(path)
 
 
@@ -115,9 +115,9 @@ def _full(path: str = PLACE) -> None:
 
 def _link(make: Callable[[str], None] | None, target: str = "beside") -> None:
     if make is not None:
-        make(BESIDE)
-    elif not os.path.isdir(FOLDER):
-        os.mkdir(FOLDER)
+        make(SIBLING)
+    elif not os.path.isdir(PARENT):
+        os.mkdir(PARENT)
     os.symlink(target, PLACE)
 
 
@@ -126,20 +126,20 @@ def _fifo() -> None:
     os.mkfifo(PLACE)
 
 
-def _linked_folder(target: str) -> None:
+def _linked_parent(target: str) -> None:
     if target == "real":
         os.mkdir(target)
-    os.symlink(target, FOLDER)
+    os.symlink(target, PARENT)
 
 
-def _with_mode(mode: int, make: Callable[[], None], path: str = FOLDER) -> None:
+def _with_mode(mode: int, make: Callable[[], None], path: str = PARENT) -> None:
     make()
     os.chmod(path, mode)
 
 
 def _refused(number: int) -> None:
     """A directory on a filesystem that checks permissions before existence, as NFS does."""
-    _folder()
+    _directory()
 
     def mkdir(path: Any, *_: object, **__: object) -> NoReturn:
         raise OSError(number, os.strerror(number), path)
@@ -151,26 +151,26 @@ STATES: Final[Mapping[str, Callable[[], None]]] = {
     "absent": _data,
     "parent absent": _nothing,
     "file": _file,
-    "directory": _folder,
+    "directory": _directory,
     "directory with a file": _full,
-    "link to a directory": lambda: _link(_folder),
+    "link to a directory": lambda: _link(_directory),
     "link to a file": lambda: _link(_file),
     "dangling link": lambda: _link(None),
     "link to itself": lambda: _link(None, "place"),
     "fifo": _fifo,
-    "parent is a file": lambda: _write(FOLDER),
-    "parent is a dangling link": lambda: _linked_folder("nowhere"),
-    "parent is a link": lambda: _linked_folder("real"),
-    "nothing may be made": lambda: _with_mode(0o555, _data),
-    "file, nothing may be changed": lambda: _with_mode(0o555, _file),
-    "directory, nothing may be changed": lambda: _with_mode(0o555, _folder),
-    "nothing may be seen, absent": lambda: _with_mode(0, _data),
-    "nothing may be seen, file": lambda: _with_mode(0, _file),
-    "nothing may be seen, directory": lambda: _with_mode(0, _folder),
-    "file that may not be read": lambda: _with_mode(0, _file, PLACE),
-    "directory that may not be entered": lambda: _with_mode(0, _full, PLACE),
-    "directory, refused before it is looked up": lambda: _refused(errno.EACCES),
-    "directory, read-only before it is looked up": lambda: _refused(errno.EROFS),
+    "parent is a file": lambda: _write(PARENT),
+    "parent is a dangling link": lambda: _linked_parent("nowhere"),
+    "parent is a link": lambda: _linked_parent("real"),
+    "read-only parent": lambda: _with_mode(0o555, _data),
+    "file, read-only parent": lambda: _with_mode(0o555, _file),
+    "directory, read-only parent": lambda: _with_mode(0o555, _directory),
+    "inaccessible parent, absent": lambda: _with_mode(0, _data),
+    "inaccessible parent, file": lambda: _with_mode(0, _file),
+    "inaccessible parent, directory": lambda: _with_mode(0, _directory),
+    "unreadable file": lambda: _with_mode(0, _file, PLACE),
+    "inaccessible directory": lambda: _with_mode(0, _full, PLACE),
+    "directory, mkdir fails with EACCES": lambda: _refused(errno.EACCES),
+    "directory, mkdir fails with EROFS": lambda: _refused(errno.EROFS),
 }
 """The possible states of `PLACE` when a program starts."""
 
@@ -178,12 +178,12 @@ STATES: Final[Mapping[str, Callable[[], None]]] = {
 # Programs.
 
 
-def repaired(folder: Path, text: str) -> Patch:
+def repaired(directory: Path, text: str) -> Patch:
     """Return the result of `fix` on a program, in a separate project."""
-    folder.mkdir()
-    (folder / "pyproject.toml").write_text("[tool.fsrace-lint]\n")
-    (folder / "main.py").write_text(text)
-    found, checked = run(folder)
+    directory.mkdir()
+    (directory / "pyproject.toml").write_text("[tool.fsrace-lint]\n")
+    (directory / "main.py").write_text(text)
+    found, checked = run(directory)
     patches = repair.repair(found, checked, unsafe=False)
     return patches[0] if patches else NOTHING_TO_FIX
 
@@ -197,7 +197,7 @@ def differences(
     drives: Mapping[str, Callable[[dict[str, Any]], object]],
     states: Sequence[str] = tuple(STATES),
     *,
-    anew: bool = True,
+    reload: bool = True,
 ) -> list[Difference]:
     """Run two programs separately from each state, and return the differences between them.
 
@@ -206,12 +206,12 @@ def differences(
         after: The second program.
         drives: Functions that use the names of a loaded program.
         states: The names of the initial states.
-        anew: Whether to load a program again for each run, which is required if its module code has effects.
+        reload: Whether to load a program again for each run, as required if its module code has effects.
 
     Returns:
         The differences, with the names of `drives`.
     """
-    both = outcomes([before, after], drives, states, anew=anew)
+    both = outcomes([before, after], drives, states, reload=reload)
     return [Difference(name, state, old, new) for (name, state), (old, new) in both.items() if old != new]
 
 
@@ -220,19 +220,19 @@ def outcomes(
     drives: Mapping[str, Callable[[dict[str, Any]], object]],
     states: Sequence[str] = tuple(STATES),
     *,
-    anew: bool = True,
+    reload: bool = True,
 ) -> dict[tuple[str, str], tuple[Outcome, ...]]:
     """Run programs in a separate process, as the user nobody if this process is root.
 
     Returns:
         The outcome of each program, by the name of the drive and the state.
     """
-    with tempfile.TemporaryDirectory(dir=_MEMORY if os.path.isdir(_MEMORY) else None) as folder:
+    with tempfile.TemporaryDirectory(dir=_MEMORY if os.path.isdir(_MEMORY) else None) as directory:
         reading, writing = os.pipe()
         child = os.fork()
         if not child:
             os.close(reading)
-            _serve(folder, writing, programs, drives, states, anew=anew)
+            _serve(directory, writing, programs, drives, states, reload=reload)
         os.close(writing)
         with os.fdopen(reading) as stream:
             text = stream.read()
@@ -249,23 +249,23 @@ def outcomes(
 
 
 def _serve(
-    folder: str,
+    directory: str,
     writing: int,
     programs: Sequence[str],
     drives: Mapping[str, Callable[[dict[str, Any]], object]],
     states: Sequence[str],
     *,
-    anew: bool,
+    reload: bool,
 ) -> NoReturn:
     """Run all programs in this process, and exit."""
     try:
-        os.chdir(folder)
+        os.chdir(directory)
         _become_nobody()
         os.umask(0o022)
         warnings.simplefilter("ignore")
         gc.freeze()
         sys.meta_path.append(_Libraries())
-        loaders = [_loader(text, anew=anew) for text in programs]
+        loaders = [_loader(text, reload=reload) for text in programs]
         found = [
             [_outcome(load, drive, STATES[state]) for load in loaders]
             for drive in drives.values()
@@ -279,7 +279,7 @@ def _serve(
         os._exit(0)
 
 
-def _loader(text: str, *, anew: bool) -> Callable[[], dict[str, Any]]:
+def _loader(text: str, *, reload: bool) -> Callable[[], dict[str, Any]]:
     """Return a function that loads a program: again for each run, or only once if loading has no effects."""
     code = compile(text, "program.py", "exec")
 
@@ -288,7 +288,7 @@ def _loader(text: str, *, anew: bool) -> Callable[[], dict[str, Any]]:
         exec(code, page)
         return page
 
-    if anew:
+    if reload:
         return load
     loaded = load()
     return lambda: loaded
@@ -420,10 +420,10 @@ def _limited() -> Iterator[None]:
         signal.alarm(0)
 
 
-def _removed(folder: str) -> Iterator[str]:
+def _removed(directory: str) -> Iterator[str]:
     """Yield a description of each path in a directory, and remove the path."""
-    for name in sorted(os.listdir(folder)):
-        path = os.path.join(folder, name)
+    for name in sorted(os.listdir(directory)):
+        path = os.path.join(directory, name)
         mode = os.lstat(path).st_mode
         entry = f"{path[2:]} {stat.filemode(mode)}"
         if stat.S_ISLNK(mode):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.explore import Result
 
-FOLDER: Final = FIXTURES / "explore"
+EXPLORED: Final = FIXTURES / "explore"
 TEMPORARY: Final = "/tmp/"
 """The node-local directory in examples."""
 NAME: Final = "/example.py"
@@ -85,19 +85,19 @@ def of_rule(rule: str) -> Case:
     return Case(text(rule, "Bad"), fixture("rules", rule).PROOF, profile)
 
 
-def fixture(folder: str, name: str) -> Any:
+def fixture(directory: str, name: str) -> Any:
     """Load the module that defines how the examples of a rule or recipe are run."""
-    return importlib.import_module(f"fixtures.explore.{folder}.{name.replace('-', '_')}")
+    return importlib.import_module(f"fixtures.explore.{directory}.{name.replace('-', '_')}")
 
 
-def names(folder: str) -> set[str]:
+def names(directory: str) -> set[str]:
     """Return the names of all such modules."""
-    return {path.stem.replace("_", "-") for path in (FOLDER / folder).glob("*.py")} - {"--init--"}
+    return {path.stem.replace("_", "-") for path in (EXPLORED / directory).glob("*.py")} - {"--init--"}
 
 
-def fixed(case: Case, recipe: str, folder: Path) -> str:
+def fixed(case: Case, recipe: str, directory: Path) -> str:
     """Return a case after `fix --unsafe-fixes`, which must use only this recipe."""
-    found, checked = run(project(folder, case.bad, case.profile))
+    found, checked = run(project(directory, case.bad, case.profile))
     (patch,) = repair.repair(found, checked, unsafe=True)
     assert patch.refused == ()
     fixes = [finding.fix for finding in patch.applied if finding.fix is not None]

@@ -18,7 +18,7 @@ def elements(root: Element, name: str = "*", kind: str = "") -> list[Element]:
     return [each for each in found if not kind or kind in each.get("class", "").split()]
 
 
-def said(element: Element) -> str:
+def text_of(element: Element) -> str:
     return "".join(element.itertext())
 
 
@@ -53,4 +53,4 @@ def parsed(text: str) -> Element:
 
 
 def digest(element: Element) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(said(element).encode()).digest()).decode()
+    return "sha256-" + base64.b64encode(hashlib.sha256(text_of(element).encode()).digest()).decode()

@@ -29,14 +29,14 @@ class Remains:
     def __init__(self) -> None:
         fits = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH
         place = MEMORY if fits else None
-        self.folder = Path(tempfile.mkdtemp(prefix="fsrt-", dir=place)).resolve()
+        self.directory = Path(tempfile.mkdtemp(prefix="fsrt-", dir=place)).resolve()
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
-        os.environ["TMPDIR"] = str(self.folder)
+        os.environ["TMPDIR"] = str(self.directory)
         tempfile.tempdir = None
 
     def processes(self) -> list[str]:
         """Return the commands of other processes that have the directory in their environment."""
-        mark, found = os.fsencode(f"TMPDIR={self.folder}"), []
+        mark, found = os.fsencode(f"TMPDIR={self.directory}"), []
         for process in Path("/proc").glob("[0-9]*"):
             try:
                 known = mark in (process / "environ").read_bytes().split(b"\0")
@@ -53,7 +53,9 @@ class Remains:
         while (processes := self.processes()) and time.monotonic() < deadline:
             time.sleep(0.1)
         # tests of documentation pages run pytest, which keeps the directories of its last runs
-        files = sorted(str(path) for path in self.folder.iterdir() if not path.name.startswith("pytest-of-"))
+        files = sorted(
+            str(path) for path in self.directory.iterdir() if not path.name.startswith("pytest-of-")
+        )
         return [f"a process: {command}" for command in processes] + [f"a file: {file}" for file in files]
 
     @pytest.hookimpl(trylast=True)
@@ -66,7 +68,7 @@ class Remains:
                 reporter.write_line("\nThe tests have left behind:", red=True)
                 for each in left:
                     reporter.write_line(f"  {each}")
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.directory, ignore_errors=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -51,7 +51,7 @@ def project(files: Mapping[str, str], *, targeted: bool = False, exhaustive: boo
     return Project(modules(files), catalog.load(), targeted=targeted, exhaustive=exhaustive)
 
 
-def told(asked: Project, paths: Iterable[str]) -> list[str]:
+def results_in(asked: Project, paths: Iterable[str]) -> list[str]:
     """Return the findings of both profiles in these files, and the reasons for all other calls."""
     found = []
     for path in paths:
@@ -75,13 +75,13 @@ def codes(files: Mapping[str, str], path: str, *, exhaustive: bool = False) -> s
     return {(finding.code, finding.function) for finding in found}
 
 
-def all_told(files: Mapping[str, str], *, targeted: bool = False, exhaustive: bool = False) -> list[str]:
-    """Return the results of `told` for a whole project."""
+def all_results(files: Mapping[str, str], *, targeted: bool = False, exhaustive: bool = False) -> list[str]:
+    """Return the results of `results_in` for a whole project."""
     asked = project(files, targeted=targeted, exhaustive=exhaustive)
-    return told(asked, [module.relative for module in asked.flows.table.modules])
+    return results_in(asked, [module.relative for module in asked.flows.table.modules])
 
 
-def ways_in(asked: Project) -> dict[str, list[str]]:
+def callers_by_function(asked: Project) -> dict[str, list[str]]:
     """Return the callers of each function: the place of each call, and whether it passes the function."""
     return {
         function.qualified: sorted(

@@ -103,9 +103,9 @@ class Case:
         return root
 
 
-def collect(folder: Path) -> list[Case]:
+def collect(directory: Path) -> list[Case]:
     """Read the cases of all documents in a directory, in a stable order."""
-    return [case for file in sorted(folder.rglob("*.md")) for case in parse(file)]
+    return [case for file in sorted(directory.rglob("*.md")) for case in parse(file)]
 
 
 def parse(document: Path) -> list[Case]:
@@ -196,18 +196,18 @@ def relative(path: str, root: Path) -> str:
     return Path(os.path.relpath(path, root)).as_posix()
 
 
-def failures(case: Case, folder: Path, *, update: bool = False) -> tuple[list[str], Checked]:
+def failures(case: Case, directory: Path, *, update: bool = False) -> tuple[list[str], Checked]:
     """Compare a case with its document, or update the outputs in the document.
 
     Returns:
         The differences, one line each, and the result of checking the case.
     """
-    root = case.write(folder / "checked")
+    root = case.write(directory / "checked")
     found, checked = run(root)
     problems = [*_compare(case, checked, root)]
     outputs = _fix(case, root, found, checked, problems, unsafe=False)
     if any(name.endswith(" unsafe") for name in case.outputs):
-        again = case.write(folder / "unsafe")
+        again = case.write(directory / "unsafe")
         unsafe = _fix(case, again, *run(again), problems, unsafe=True)
         outputs |= {f"{name} unsafe": text for name, text in unsafe.items()}
     if update:

@@ -89,67 +89,67 @@ if not os.path.exists('y'):
 """
 
 WAYS: Final[dict[str, tuple[str, str]]] = {
-    "a local variable": ("make", "m = make\nm('x')"),
-    "a variable of a module": ("make", "m = make\ndef go():\n    m('x')"),
-    "an attribute of a module": ("make", "m = lib.make\ndef go():\n    m('x')"),
-    "a module in a variable": ("make", "l = lib\nm = l.make\nm('x')"),
-    "an import under another name": ("make", "from lib import make as mk\ndef go():\n    mk('x')"),
-    "an import in a function": (
+    "variable": ("make", "m = make\nm('x')"),
+    "module variable": ("make", "m = make\ndef go():\n    m('x')"),
+    "module attribute in a variable": ("make", "m = lib.make\ndef go():\n    m('x')"),
+    "module in a variable": ("make", "l = lib\nm = l.make\nm('x')"),
+    "import alias": ("make", "from lib import make as mk\ndef go():\n    mk('x')"),
+    "import alias in a function": (
         "make",
         "def go():\n    from lib import make as mk\n    f = mk\n    f('x')",
     ),
-    "a variable with the name itself": ("make", "def go():\n    make = lib.make\n    f = make\n    f('x')"),
-    "a parameter with the name itself": ("make", "def go(make):\n    pass\nf = make\nf('x')"),
-    "a function of its own with the name, bound anew": (
+    "variable with the same name": ("make", "def go():\n    make = lib.make\n    f = make\n    f('x')"),
+    "parameter with the same name": ("make", "def go(make):\n    pass\nf = make\nf('x')"),
+    "local function with the same name, rebound": (
         "make",
         "def make(x): pass\nmake = lib.make\nmake('x')",
     ),
-    "a function of the name that calls it": ("make", "def make():\n    lib.make('x')"),
-    "a class of its own with the name": ("Store.__init__", "class Store(lib.Store): pass\nStore('x')"),
+    "calling function with the same name": ("make", "def make():\n    lib.make('x')"),
+    "subclass with the same name": ("Store.__init__", "class Store(lib.Store): pass\nStore('x')"),
     "self": ("Store.put", "class A(Store):\n    def go(self):\n        self.put('x')"),
-    "super, called at once": ("Store.put", "class A(Store):\n    def go(self):\n        super().put('x')"),
-    "a self that is bound anew": (
+    "direct super call": ("Store.put", "class A(Store):\n    def go(self):\n        super().put('x')"),
+    "rebound self": (
         "Store.put",
         "class A:\n    def go(self):\n        self = Store('x')\n        self.put('y')",
     ),
-    "the self of a comprehension": (
+    "self bound in a comprehension": (
         "Store.put",
         "class A:\n    def go(self):\n        return [self.put('y') for self in [Store('x')]]",
     ),
-    "the self of a lambda": (
+    "self as a lambda parameter": (
         "Store.put",
         "class A:\n    def go(self):\n        f = lambda self=Store('x'): self.put('y')\n        f()",
     ),
-    "the self of a function in a method": (
+    "self in a nested function": (
         "Store.put",
         "class A(Store):\n    def go(self):\n        def f():\n            self.put('y')\n        f()",
     ),
-    "the first parameter of a static method": (
+    "first parameter of a static method": (
         "Store.put",
         "class A:\n    @staticmethod\n    def go(s: Store):\n        s.put('y')",
     ),
-    "the first parameter of a function": ("Store.put", "def go(s: Store):\n    s.put('y')"),
-    "several targets": ("make", "a = b = make\nb('x')"),
-    "an annotated target": ("make", "m: object = make\nm('x')"),
-    "unpacked": ("make", "(a, (b, c)) = (sync, (make, Store))\nb('x')"),
-    "unpacked into a list": ("make", "[a, b] = [sync, make]\nb('x')"),
-    "a walrus": ("make", "if (m := make):\n    m('y')"),
-    "a walrus in a variable": ("make", "m = (w := make)\nm('x')"),
-    "a class with its parameter in brackets": ("Store.__init__", "K = Store[int]\nK('x')"),
-    "a conditional expression": ("make", "m = make if flag else sync\nm('x')"),
-    "the second of or": ("make", "m = None or make\nm('x')"),
-    "entered": ("make", "with make as m:\n    m('x')"),
-    "a closure": ("make", "def outer():\n    m = make\n    def inner():\n        m('x')\n    inner()"),
-    "a nested function under another name": (
+    "first parameter of a function": ("Store.put", "def go(s: Store):\n    s.put('y')"),
+    "multiple assignment targets": ("make", "a = b = make\nb('x')"),
+    "annotated assignment": ("make", "m: object = make\nm('x')"),
+    "tuple unpacking": ("make", "(a, (b, c)) = (sync, (make, Store))\nb('x')"),
+    "list unpacking": ("make", "[a, b] = [sync, make]\nb('x')"),
+    "assignment expression": ("make", "if (m := make):\n    m('y')"),
+    "assignment expression in a variable": ("make", "m = (w := make)\nm('x')"),
+    "subscripted class": ("Store.__init__", "K = Store[int]\nK('x')"),
+    "conditional expression": ("make", "m = make if flag else sync\nm('x')"),
+    "second operand of or": ("make", "m = None or make\nm('x')"),
+    "with target": ("make", "with make as m:\n    m('x')"),
+    "closure": ("make", "def outer():\n    m = make\n    def inner():\n        m('x')\n    inner()"),
+    "alias of a nested function": (
         "make",
         (
             "def outer():\n    def inner(f):\n        g = f\n        make('x')\n    k = inner\n"
             "    k(1)\nouter()"
         ),
     ),
-    "returned": ("make", "def get():\n    return make\nf = get()\nf('x')"),
-    "returned from a variable": ("make", "def get():\n    m = make\n    return m\nf = get()\nf('x')"),
-    "returned in two steps": (
+    "returned function": ("make", "def get():\n    return make\nf = get()\nf('x')"),
+    "returned variable": ("make", "def get():\n    m = make\n    return m\nf = get()\nf('x')"),
+    "returned by a returned function": (
         "make",
         "def get():\n    return make\ndef further():\n    return get\ng = further()()\ng('x')",
     ),
@@ -158,67 +158,67 @@ WAYS: Final[dict[str, tuple[str, str]]] = {
         "make",
         "class A:\n    def get(self):\n        return make\ndef go(a: A):\n    f = a.get()\n    f('x')",
     ),
-    "an object of a property": (
+    "object from a property": (
         "Store.put",
         (
             "class A:\n    @property\n    def p(self):\n        return Store('x')\ndef go(a: A):\n"
             "    f = a.p.put\n    f('x')"
         ),
     ),
-    "an attribute of a class": ("make", "class A:\n    f = make\n    def go(self):\n        self.f('x')"),
-    "an attribute of an object": (
+    "class attribute": ("make", "class A:\n    f = make\n    def go(self):\n        self.f('x')"),
+    "instance attribute set in a base class": (
         "make",
         (
             "class A:\n    def __init__(self):\n        self.f = make\nclass B(A):\n    def go(self):\n"
             "        self.f('x')"
         ),
     ),
-    "an attribute that a derived class sets": (
+    "instance attribute set in a subclass": (
         "make",
         (
             "class A:\n    def go(self):\n        self.f('x')\nclass B(A):\n    def __init__(self):\n"
             "        self.f = make"
         ),
     ),
-    "an attribute of an object in a variable": (
+    "attribute of a parameter": (
         "make",
         "class A:\n    pass\ndef go(a: A):\n    a.f = make\n    a.f('x')",
     ),
-    "a method in an attribute": (
+    "method in an attribute": (
         "Store.put",
         (
             "class A(Store):\n    def __init__(self):\n        self.f = self.put\n    def go(self):\n"
             "        self.f('x')"
         ),
     ),
-    "a method of another object in an attribute": (
+    "method of another object in an attribute": (
         "Store.put",
         (
             "class A:\n    def __init__(self, s: Store):\n        self.s = s\n"
             "        self.f = self.s.put\n    def go(self):\n        self.f('x')"
         ),
     ),
-    "a method of a base class": (
+    "base class method in a class attribute": (
         "Store.put",
         "class A(Store):\n    e = Store.put\ndef go(a: A):\n    a.e('x')",
     ),
-    "super": (
+    "super method in a variable": (
         "Store.put",
         "class A(Store):\n    def put(self, out):\n        p = super().put\n        p(out)",
     ),
-    "a constructor by super": (
+    "constructor through super": (
         "Store.__init__",
         "class A(Store):\n    def __init__(self):\n        super().__init__('x')",
     ),
-    "a constructor by the base class": (
+    "constructor through the base class": (
         "Store.__init__",
         "class A(Store):\n    def __init__(self):\n        Store.__init__(self, 'x')",
     ),
-    "a derived class": (
+    "constructor of a subclass alias": (
         "Store.__init__",
         "class A(Store):\n    pass\nclass B(A):\n    pass\nK = B\nK('x')",
     ),
-    "a class in an attribute": (
+    "class in an attribute": (
         "Store.__init__",
         "class A:\n    kind = Store\n    def go(self):\n        self.kind('x')",
     ),
@@ -237,22 +237,22 @@ WAYS: Final[dict[str, tuple[str, str]]] = {
             "            cls('x')\n        go()"
         ),
     ),
-    "an object that a class method makes": ("Store.put", "s = Store.build('x')\np = s.put\np('y')"),
-    "an object of an annotated parameter": (
+    "object from a class method": ("Store.put", "s = Store.build('x')\np = s.put\np('y')"),
+    "annotated parameter": (
         "Store.put",
         "def go(s: 'lib.Store'):\n    p = s.put\n    p('y')",
     ),
-    "in a lambda": ("make", "f = lambda x: make(x)\nf('x')"),
-    "in a lambda that a function calls": ("make", "f = lambda x: make(x)\ndef go():\n    f('x')"),
-    "in a lambda that is a default": ("make", "def go(f=lambda x: make(x)):\n    f('x')\ngo()"),
-    "in a lambda in a class": ("make", "class A:\n    f = lambda self, x: make(x)"),
-    "in a lambda in a dict": ("make", "d = {'a': lambda x: make(x)}"),
-    "handed over under another name": (
+    "called in a lambda": ("make", "f = lambda x: make(x)\nf('x')"),
+    "called in a lambda that a function calls": ("make", "f = lambda x: make(x)\ndef go():\n    f('x')"),
+    "called in a lambda default argument": ("make", "def go(f=lambda x: make(x)):\n    f('x')\ngo()"),
+    "called in a lambda class attribute": ("make", "class A:\n    f = lambda self, x: make(x)"),
+    "called in a lambda in a dict": ("make", "d = {'a': lambda x: make(x)}"),
+    "alias passed to a function alias": (
         "make",
         "def on_main(f):\n    if dist.get_rank() == 0:\n        f('x')\nh = on_main\nm = make\nh(f=m)",
     ),
-    "handed to partial under another name": ("make", "P = functools.partial\nm = make\np = P(m, 'x')\np()"),
-    "handed to what starts processes": (
+    "alias passed to a partial alias": ("make", "P = functools.partial\nm = make\np = P(m, 'x')\np()"),
+    "alias passed to a process launcher": (
         "make",
         "import torch.multiprocessing as mp\nm = make\nmp.spawn(m, nprocs=4)",
     ),
@@ -260,43 +260,46 @@ WAYS: Final[dict[str, tuple[str, str]]] = {
 """For each way: the function of the library, and code that calls it or passes it on."""
 
 MEANT: Final[dict[str, tuple[str, str]]] = {
-    "an act under another name": (
+    "alias of a filesystem call": (
         "FSR101",
         "mk = os.makedirs\ndef go(out):\n    if not os.path.exists(out):\n        mk(out)",
     ),
-    "an act imported under another name": (
+    "import alias of a filesystem call": (
         "FSR101",
         "from os import makedirs as mk\ndef go(out):\n    if not os.path.exists(out):\n        mk(out)",
     ),
-    "an act alone under another name": ("FSR105", "mk = os.makedirs\ndef go():\n    mk('x')"),
-    "a lock of the kernel under another name": (
+    "alias of an unchecked filesystem call": ("FSR105", "mk = os.makedirs\ndef go():\n    mk('x')"),
+    "alias of flock": (
         "FSR506",
         (
             "import fcntl\nk = fcntl.flock\ndef go():\n    f = open('x.txt', 'w')\n"
             "    k(f, fcntl.LOCK_EX)\n    f.write('q')"
         ),
     ),
-    "a barrier under another name": ("FSR402", "bar = dist.barrier\nif dist.get_rank() == 0:\n    bar()"),
-    "a barrier in a function under another name": (
+    "alias of a barrier": ("FSR402", "bar = dist.barrier\nif dist.get_rank() == 0:\n    bar()"),
+    "alias of a function with a barrier": (
         "FSR402",
         "bar = dist.barrier\ndef meet():\n    bar()\nm = meet\nif dist.get_rank() == 0:\n    m()",
     ),
-    "a barrier by a walrus": ("FSR402", "if dist.get_rank() == 0:\n    (w := sync)()"),
-    "a barrier by one of two": ("FSR402", "if dist.get_rank() == 0:\n    (sync if flag else None)()"),
-    "a barrier by a result": (
+    "barrier through an assignment expression": ("FSR402", "if dist.get_rank() == 0:\n    (w := sync)()"),
+    "barrier through a conditional expression": (
+        "FSR402",
+        "if dist.get_rank() == 0:\n    (sync if flag else None)()",
+    ),
+    "barrier through a returned function": (
         "FSR402",
         "def get():\n    return sync\nif dist.get_rank() == 0:\n    get()()",
     ),
-    "a barrier in a lambda": ("FSR402", "if dist.get_rank() == 0:\n    (lambda: dist.barrier())()"),
-    "a function that a decorator makes a barrier": (
+    "barrier in a lambda": ("FSR402", "if dist.get_rank() == 0:\n    (lambda: dist.barrier())()"),
+    "function with a decorator that adds a barrier": (
         "FSR402",
         (
             "from speechbrain.utils.distributed import main_process_only as m\n@m\ndef count():\n"
             "    return 1\nif dist.get_rank() == 0:\n    count()"
         ),
     ),
-    "a lock under another name": ("FSR410", "L = FileLock\ndef go():\n    L('x.lock')"),
-    "a context of the project under another name": (
+    "alias of a lock class": ("FSR410", "L = FileLock\ndef go():\n    L('x.lock')"),
+    "alias of a context manager function": (
         "FSR410",
         (
             "import contextlib, fcntl\n@contextlib.contextmanager\ndef held(path):\n"
@@ -304,7 +307,7 @@ MEANT: Final[dict[str, tuple[str, str]]] = {
             "        yield\nh = held\ndef go():\n    h('x')"
         ),
     ),
-    "a class that locks under another name": (
+    "alias of a context manager class": (
         "FSR410",
         (
             "import fcntl\nclass Held:\n    def __enter__(self):\n"
@@ -312,8 +315,8 @@ MEANT: Final[dict[str, tuple[str, str]]] = {
             "h = Held\ndef go():\n    h()"
         ),
     ),
-    "what runs once under another name": ("FSR409", "o = once\no(make('x'))"),
-    "what a library runs once in an attribute": (
+    "alias of a run-once helper": ("FSR409", "o = once\no(make('x'))"),
+    "library run-once helper in an attribute": (
         "FSR409",
         (
             "from accelerate import PartialState\nclass A:\n    def __init__(self):\n"
@@ -321,29 +324,29 @@ MEANT: Final[dict[str, tuple[str, str]]] = {
             "        self.first(make('x'))"
         ),
     ),
-    "what waits under another name": ("FSR407", "w = wait\nw(lambda: os.path.exists('x.pt'))"),
+    "alias of a polling helper": ("FSR407", "w = wait\nw(lambda: os.path.exists('x.pt'))"),
 }
 """For each way: a finding that depends on the meaning of a name, and the code with the finding."""
 
 SILENT: Final[dict[str, str]] = {
-    "a lambda that ends the others": (
+    "lambda that exits the other ranks": (
         "b = lambda: sys.exit(1)\nif dist.get_rank() != 0:\n    b()\nmake('x')"
     ),
-    "a result that ends the others": (
+    "returned function that exits the other ranks": (
         "def get():\n    return sys.exit\nif dist.get_rank() != 0:\n    get()(1)\nmake('x')"
     ),
-    "exit under another name": "bail = sys.exit\nif dist.get_rank() != 0:\n    bail()\nmake('x')",
+    "alias of exit": "bail = sys.exit\nif dist.get_rank() != 0:\n    bail()\nmake('x')",
     "exit in an attribute": (
         "class A:\n    bail = sys.exit\n    def go(self):\n        if dist.get_rank() != 0:\n"
         "            self.bail(1)\n        make('x')"
     ),
-    "a function that ends the others": "l = leave\nl()\nmake('x')",
-    "one of two that ends the others": "(leave if flag else leave)()\nmake('x')",
-    "a constructor that ends the others": (
+    "alias of a function that exits the other ranks": "l = leave\nl()\nmake('x')",
+    "conditional expression that exits the other ranks": "(leave if flag else leave)()\nmake('x')",
+    "inherited constructor that exits the other ranks": (
         "class A:\n    def __init__(self):\n        if dist.get_rank() != 0:\n            sys.exit(0)\n"
         "class B(A):\n    pass\nB()\nmake('x')"
     ),
-    "a predicate under another name": "m = is_main\nif m():\n    make('x')",
-    "a lock by two names": "L = FileLock\nK = L\nwith K('x.lock'):\n    make('x')",
+    "alias of a rank predicate": "m = is_main\nif m():\n    make('x')",
+    "alias of a lock alias": "L = FileLock\nK = L\nwith K('x.lock'):\n    make('x')",
 }
 """Code in which only one process calls `make`, or one process at a time."""

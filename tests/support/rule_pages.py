@@ -34,13 +34,13 @@ def example(loaded: LoadedRule, label: str) -> str:
     return textwrap.dedent(found[1]).strip("\n") + "\n"
 
 
-def project(folder: Path, text: str, profile: str = "default") -> Path:
+def project(directory: Path, text: str, profile: str = "default") -> Path:
     toml = f'[tool.fsrace-lint]\nprofile = "{profile}"\n'
-    case = Case(folder / "doc.md", "example", 1, 1, {"main.py": File("main.py", 1, text, ())}, toml)
-    return case.write(folder / "project")
+    case = Case(directory / "doc.md", "example", 1, 1, {"main.py": File("main.py", 1, text, ())}, toml)
+    return case.write(directory / "project")
 
 
-def shown(loaded: LoadedRule, label: str, folder: Path) -> Path:
+def shown(loaded: LoadedRule, label: str, directory: Path) -> Path:
     """Write an example as a project, with the strict profile only if the rule requires it."""
     profile = "strict" if loaded.rule.default_from is None else "default"
-    return project(folder, example(loaded, label), profile)
+    return project(directory, example(loaded, label), profile)

@@ -35,12 +35,12 @@ def toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def refusal(folder: Path, table: dict[str, Any]) -> str:
+def refusal(directory: Path, table: dict[str, Any]) -> str:
     """Return the error of loading a settings table, or an empty string if the table is valid."""
-    folder.mkdir(exist_ok=True)
-    (folder / "pyproject.toml").write_text(f"tool = {{fsrace-lint = {toml(table)}}}\n", "utf-8")
+    directory.mkdir(exist_ok=True)
+    (directory / "pyproject.toml").write_text(f"tool = {{fsrace-lint = {toml(table)}}}\n", "utf-8")
     try:
-        chosen = load(folder, NAMES)
+        chosen = load(directory, NAMES)
         tuple(reading.read(json.loads(chosen.catalog or "{}"), "pyproject.toml", "here"))
     except (SettingsError, catalog.CatalogError) as error:
         return str(error)

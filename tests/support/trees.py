@@ -20,12 +20,12 @@ OLD, NEW = b"old" * 5000, b"new" * 7000
 TREE = {"a": NEW, "b/c": OLD, "b/d/e": b"e"}
 
 
-def visible(folder: Path) -> list[str]:
-    return sorted(name for name in os.listdir(folder) if not name.startswith("."))
+def visible(directory: Path) -> list[str]:
+    return sorted(name for name in os.listdir(directory) if not name.startswith("."))
 
 
-def hidden(folder: Path) -> list[str]:
-    return sorted(set(os.listdir(folder)) - set(visible(folder)))
+def hidden(directory: Path) -> list[str]:
+    return sorted(set(os.listdir(directory)) - set(visible(directory)))
 
 
 def read_tree(tree: Path) -> dict[str, bytes]:
@@ -41,18 +41,18 @@ def make_tar(path: Path, members: dict[str, bytes] = TREE, mode: Any = "w") -> P
     return path
 
 
-def remove_tree(folder: Path, step: Callable[[], None]) -> None:
-    safe.remove_tree(folder / "tree")
+def remove_tree(directory: Path, step: Callable[[], None]) -> None:
+    safe.remove_tree(directory / "tree")
 
 
-def prepare(folder: Path, act: Any) -> None:
-    (folder / "file").write_bytes(OLD)
-    (folder / "link").symlink_to("old")
-    make_tar(folder / "archive")
+def prepare(directory: Path, act: Any) -> None:
+    (directory / "file").write_bytes(OLD)
+    (directory / "link").symlink_to("old")
+    make_tar(directory / "archive")
     if act is remove_tree:
         for name, data in TREE.items():
-            safe.ensure_dir((folder / "tree" / name).parent)
-            (folder / "tree" / name).write_bytes(data)
+            safe.ensure_dir((directory / "tree" / name).parent)
+            (directory / "tree" / name).write_bytes(data)
 
 
 def make_tree(root: Path, *names: str) -> Path:

@@ -549,7 +549,7 @@ def test_pattern_binds_all_its_names() -> None:
         pytest.param("x" + ".y()" * 3000, id="calls"),
         pytest.param("(" * 5000 + ")" * 5000, id="parentheses"),
         pytest.param("[" * 5000 + "]" * 5000, id="brackets"),
-        pytest.param("-" * 20000 + "1", id="signs"),
+        pytest.param("-" * 20000 + "1", id="minus signs"),
         pytest.param("x = " + "not " * 20000 + "y", id="not"),
         pytest.param("x = " + "lambda: " * 2000 + "1", id="lambdas"),
         pytest.param("x = " + "y if y else " * 20000 + "y", id="conditional expressions"),
@@ -565,7 +565,7 @@ def test_deep_nesting_is_a_syntax_problem(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param("x = " + " + ".join(["y"] * 200), id="sum"),
+        pytest.param("x = " + " + ".join(["y"] * 200), id="additions"),
         pytest.param("x = " + "y." * 150 + "z", id="attributes"),
         pytest.param("if x: pass\n" + "elif x: pass\n" * 150, id="elif"),
         pytest.param("x = [" + "y, " * 20000 + "]", id="long list"),
@@ -734,15 +734,15 @@ def test_spell_expression(text: str, spelled: str | None) -> None:
 
 NEWER = [
     ((3, 11), "except* ValueError:", "invalid syntax", "except*"),
-    ((3, 11), "x = a[*b]", "invalid syntax", "a star in an index"),
-    ((3, 11), "x: tuple[int, *Ts] = 1", "invalid syntax", "a star in an index"),
-    ((3, 11), "def f(*args: *Ts): pass", "invalid syntax", "a star in an annotation"),
+    ((3, 11), "x = a[*b]", "invalid syntax", "star in an index"),
+    ((3, 11), "x: tuple[int, *Ts] = 1", "invalid syntax", "star in an index"),
+    ((3, 11), "def f(*args: *Ts): pass", "invalid syntax", "star in an annotation"),
     ((3, 12), "async def f[T](x): pass", "expected '('", "type parameters"),
     ((3, 12), "class C[T: (int, str)]:", "invalid syntax", "type parameters"),
     ((3, 12), "type X[T] = list[T]", "invalid syntax", "type parameters"),
-    ((3, 12), "type X = int", "invalid syntax", "the type statement"),
-    ((3, 13), "def f[T = int](x): pass", "expected '('", "a default of a type parameter"),
-    ((3, 14), "x = t'{a}'", "invalid syntax", "a template string"),
+    ((3, 12), "type X = int", "invalid syntax", "type statement"),
+    ((3, 13), "def f[T = int](x): pass", "expected '('", "type parameter default"),
+    ((3, 14), "x = t'{a}'", "invalid syntax", "template string"),
     ((3, 14), "except A, B:", "multiple exception types", "multiple exceptions without parentheses"),
 ]
 

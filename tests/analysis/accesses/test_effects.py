@@ -499,15 +499,17 @@ def test_extraction_commands(call: str, expected: str | None) -> None:
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
-        pytest.param("subprocess.run(['tar', '-C', q, '-xzf', p])", "q", id="-C before"),
-        pytest.param("subprocess.run(['tar', '-v', '-xf', p])", "'.'", id="another option before"),
-        pytest.param("subprocess.run(['tar', '--gzip', '-xf', p])", "'.'", id="a long option before"),
+        pytest.param("subprocess.run(['tar', '-C', q, '-xzf', p])", "q", id="-C before the archive"),
+        pytest.param("subprocess.run(['tar', '-v', '-xf', p])", "'.'", id="option before the archive"),
+        pytest.param(
+            "subprocess.run(['tar', '--gzip', '-xf', p])", "'.'", id="long option before the archive"
+        ),
         pytest.param("os.system(f'tar -xzf {p} -C \\'{q}\\'')", "q", id="quotes in an f-string"),
         pytest.param("os.system(f'cd {q} && tar xf {p}')", "q", id="cd"),
         pytest.param("os.system('tar xf {} -C {}'.format(p, q))", "q", id="format"),
         pytest.param("os.system('tar xf %s -C %s' % (p, q))", "q", id="percent"),
-        pytest.param("os.system('tar xf ' + p + ' -C ' + q)", "q", id="sum"),
-        pytest.param("subprocess.run(args=['tar', 'xf', p, '-C', q])", "q", id="by keyword"),
+        pytest.param("os.system('tar xf ' + p + ' -C ' + q)", "q", id="concatenation"),
+        pytest.param("subprocess.run(args=['tar', 'xf', p, '-C', q])", "q", id="keyword argument"),
         pytest.param("subprocess.run(['tar', 'xf', p], cwd=q)", "q", id="cwd"),
         pytest.param(
             "subprocess.run(['tar', 'xf', p, f'--directory={q}'])", "q", id="--directory= in an f-string"
@@ -525,34 +527,36 @@ def test_extraction_commands_in_other_spellings(call: str, expected: str) -> Non
     [
         pytest.param("os.system(f'wget {u} -O {p}')", "p", id="wget -O"),
         pytest.param("os.system('wget -O' + p + ' ' + u)", "p", id="wget -Ofile"),
-        pytest.param("os.system('wget -qO data.bin ' + u)", "'data.bin'", id="wget, a bundle"),
+        pytest.param("os.system('wget -qO data.bin ' + u)", "'data.bin'", id="wget, bundled options"),
         pytest.param("subprocess.run(['wget', '-P', q, u])", "q", id="wget -P"),
-        pytest.param("subprocess.run(['wget', f'--output-document={p}', u])", "p", id="wget, long"),
-        pytest.param("os.system('wget ' + u)", "'.'", id="wget, here"),
-        pytest.param("os.system(f'cd {q}; wget {u}')", "q", id="wget, there"),
-        pytest.param("os.system(f'wget {u} -O -')", None, id="wget to another program"),
+        pytest.param("subprocess.run(['wget', f'--output-document={p}', u])", "p", id="wget, long option"),
+        pytest.param("os.system('wget ' + u)", "'.'", id="wget to the current directory"),
+        pytest.param("os.system(f'cd {q}; wget {u}')", "q", id="wget after cd"),
+        pytest.param("os.system(f'wget {u} -O -')", None, id="wget to standard output"),
         pytest.param("subprocess.run(['curl', '-sSL', u, '-o', p])", "p", id="curl -o"),
-        pytest.param("subprocess.run(['curl', '-fsSLo', p, u])", "p", id="curl, a bundle"),
-        pytest.param("subprocess.run(['curl', '-odata.bin', u])", "'data.bin'", id="curl, in one word"),
+        pytest.param("subprocess.run(['curl', '-fsSLo', p, u])", "p", id="curl, bundled options"),
+        pytest.param("subprocess.run(['curl', '-odata.bin', u])", "'data.bin'", id="curl -ofile"),
         pytest.param("subprocess.run(['curl', '-O', u], cwd=q)", "q", id="curl -O"),
-        pytest.param("subprocess.run(['curl', '--output', p, u])", "p", id="curl, long"),
-        pytest.param("subprocess.check_output(['curl', '-s', u])", None, id="curl to the program"),
+        pytest.param("subprocess.run(['curl', '--output', p, u])", "p", id="curl, long option"),
+        pytest.param("subprocess.check_output(['curl', '-s', u])", None, id="curl to standard output"),
         pytest.param("os.system(f'aws s3 cp s3://bucket/a {p}')", "p", id="aws"),
-        pytest.param("os.system(f'aws s3 cp {p} s3://bucket/a')", None, id="aws, away"),
-        pytest.param("os.system(f'aws s3 cp {p} {q}')", None, id="aws, who knows"),
+        pytest.param("os.system(f'aws s3 cp {p} s3://bucket/a')", None, id="aws upload"),
+        pytest.param("os.system(f'aws s3 cp {p} {q}')", None, id="aws, unknown direction"),
         pytest.param("subprocess.run(['gsutil', '-m', 'cp', f'gs://{b}/a', p])", "p", id="gsutil"),
         pytest.param("os.system(f'hdfs dfs -get {u} {p}')", "p", id="hdfs"),
-        pytest.param("os.system('git clone ' + u)", "'.'", id="git, here"),
-        pytest.param("os.system(f'git clone --depth 1 {u} {p}')", "p", id="git"),
-        pytest.param("subprocess.run(['git', '-C', q, 'clone', u, p])", 'f"{q}/{p}"', id="git, there"),
+        pytest.param("os.system('git clone ' + u)", "'.'", id="git clone to the current directory"),
+        pytest.param("os.system(f'git clone --depth 1 {u} {p}')", "p", id="git clone to a path"),
         pytest.param(
-            "subprocess.run(['git', 'clone', u, '/opt/x'], cwd=q)", "'/opt/x'", id="git, from the root"
+            "subprocess.run(['git', '-C', q, 'clone', u, p])", 'f"{q}/{p}"', id="git -C, relative path"
         ),
         pytest.param(
-            "subprocess.run(['git', '-C', q, 'clone', '-b', 'main', u])", "q", id="git, in a folder"
+            "subprocess.run(['git', 'clone', u, '/opt/x'], cwd=q)",
+            "'/opt/x'",
+            id="git clone to an absolute path",
         ),
-        pytest.param("os.system('git pull')", None, id="git, no clone"),
-        pytest.param("os.system('rsync ' + u)", None, id="another program"),
+        pytest.param("subprocess.run(['git', '-C', q, 'clone', '-b', 'main', u])", "q", id="git -C, no path"),
+        pytest.param("os.system('git pull')", None, id="git pull"),
+        pytest.param("os.system('rsync ' + u)", None, id="unknown program"),
     ],
 )
 def test_download_commands(call: str, expected: str | None) -> None:

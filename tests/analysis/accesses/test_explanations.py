@@ -1180,15 +1180,17 @@ def test_strict_profile_reports_instead_of_listing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        pytest.param("dist.barrier()\nos.mkdir('d')", id="a finding"),
+        pytest.param("dist.barrier()\nos.mkdir('d')", id="reported call"),
         pytest.param(
-            "dist.barrier()\nif not os.path.exists('d'):\n    os.mkdir('d')", id="a finding, a probe"
+            "dist.barrier()\nif not os.path.exists('d'):\n    os.mkdir('d')", id="reported call and its check"
         ),
-        pytest.param("def save(p):\n    torch.save({}, p)\nsave(tempfile.mkdtemp())", id="seen twice"),
-        pytest.param("os.path.exists('d')\nPath('d').is_dir()\nos.listdir('d')", id="probes"),
-        pytest.param("dist.barrier()\nopen('d').read()", id="reading"),
-        pytest.param("dist.barrier()\nopen('/dev/null', 'w')", id="a device"),
-        pytest.param("dist.barrier()\nprint('d')", id="no act at all"),
+        pytest.param(
+            "def save(p):\n    torch.save({}, p)\nsave(tempfile.mkdtemp())", id="private path from the caller"
+        ),
+        pytest.param("os.path.exists('d')\nPath('d').is_dir()\nos.listdir('d')", id="existence checks"),
+        pytest.param("dist.barrier()\nopen('d').read()", id="read"),
+        pytest.param("dist.barrier()\nopen('/dev/null', 'w')", id="device file"),
+        pytest.param("dist.barrier()\nprint('d')", id="no file access"),
     ],
 )
 def test_calls_that_are_not_listed(code: str, tmp_path: Path) -> None:

@@ -61,58 +61,58 @@ def form(code: str, expr: str) -> normal.AbstractPath:
     ("code", "one", "other"),
     [
         pytest.param("", '"out"', "'out'", id="quotes"),
-        pytest.param("", '"./out"', '"out"', id="dot first"),
-        pytest.param("", '"out/"', '"out"', id="slash last"),
-        pytest.param("", '"out//a"', '"out/a"', id="two slashes"),
-        pytest.param("", '"out/./a"', '"out/a"', id="dot within"),
+        pytest.param("", '"./out"', '"out"', id="leading dot"),
+        pytest.param("", '"out/"', '"out"', id="trailing slash"),
+        pytest.param("", '"out//a"', '"out/a"', id="double slash"),
+        pytest.param("", '"out/./a"', '"out/a"', id="dot component"),
         pytest.param("", 'os.path.join("out", "a")', '"out/a"', id="join"),
-        pytest.param("", 'os.path.join("out", "a", "b")', '"out/a/b"', id="join of three"),
-        pytest.param("", 'os.path.join("out/", "a")', '"out/a"', id="join after a slash"),
+        pytest.param("", 'os.path.join("out", "a", "b")', '"out/a/b"', id="join with three arguments"),
+        pytest.param("", 'os.path.join("out/", "a")', '"out/a"', id="join after a trailing slash"),
         pytest.param("", 'os.path.join("out", "/a")', '"/a"', id="join with an absolute path"),
-        pytest.param("", 'osp.join("out", "a")', 'posixpath.join("out", "a")', id="other joins"),
-        pytest.param("", 'Path("out") / "a"', '"out/a"', id="division"),
-        pytest.param("", 'Path("out") / "a" / "b"', 'Path("out") / "a/b"', id="two divisions"),
-        pytest.param("", 'Path("out", "a")', 'Path("out") / "a"', id="two parts"),
+        pytest.param("", 'osp.join("out", "a")', 'posixpath.join("out", "a")', id="aliases of join"),
+        pytest.param("", 'Path("out") / "a"', '"out/a"', id="slash operator"),
+        pytest.param("", 'Path("out") / "a" / "b"', 'Path("out") / "a/b"', id="two slash operators"),
+        pytest.param("", 'Path("out", "a")', 'Path("out") / "a"', id="Path with two arguments"),
         pytest.param("", 'Path("out").joinpath("a", "b")', '"out/a/b"', id="joinpath"),
         pytest.param("", 'PurePath("out")', '"out"', id="pure path"),
-        pytest.param("", 'pathlib.Path("out")', 'Path("out")', id="by the module"),
-        pytest.param("", 'Path("out") / Path("a")', '"out/a"', id="division by a path"),
-        pytest.param("", '"out" / Path("a")', '"out/a"', id="division of a text"),
+        pytest.param("", 'pathlib.Path("out")', 'Path("out")', id="Path through its module"),
+        pytest.param("", 'Path("out") / Path("a")', '"out/a"', id="slash operator with a path"),
+        pytest.param("", '"out" / Path("a")', '"out/a"', id="slash operator on a string"),
         pytest.param("", 'str(Path("out"))', '"out"', id="str"),
         pytest.param("", "os.fspath(d)", "d", id="fspath"),
         pytest.param("", "os.path.abspath(d)", "d", id="abspath"),
         pytest.param("", "Path(d).resolve()", "d", id="resolve"),
         pytest.param("", "os.path.expanduser(d)", "d", id="expanduser"),
-        pytest.param("", "d.rstrip('/')", "d", id="without the last slash"),
-        pytest.param("", "str(d).strip()", "d", id="without blanks"),
+        pytest.param("", "d.rstrip('/')", "d", id="rstrip"),
+        pytest.param("", "str(d).strip()", "d", id="strip"),
         pytest.param("", "Path(d).as_posix()", "d", id="as_posix"),
         pytest.param("", 'f"{d}/a"', 'os.path.join(d, "a")', id="f-string"),
-        pytest.param("", 'f"{d}/{name}.pt"', 'os.path.join(d, name + ".pt")', id="f-string of two"),
+        pytest.param("", 'f"{d}/{name}.pt"', 'os.path.join(d, name + ".pt")', id="f-string with two names"),
         pytest.param("", 'f"{d!s}/a"', 'f"{d}/a"', id="f-string with str"),
-        pytest.param("", 'd + "/a"', 'Path(d) / "a"', id="sum"),
+        pytest.param("", 'd + "/a"', 'Path(d) / "a"', id="concatenation"),
         pytest.param("", '"%s/a" % d', 'f"{d}/a"', id="percent"),
-        pytest.param("", '"%s/%s" % (d, name)', 'f"{d}/{name}"', id="percent of two"),
+        pytest.param("", '"%s/%s" % (d, name)', 'f"{d}/{name}"', id="percent with two values"),
         pytest.param("", '"{}/{}".format(d, name)', 'f"{d}/{name}"', id="format"),
-        pytest.param('p = os.path.join(d, "a")', "p", 'f"{d}/a"', id="one hop"),
-        pytest.param("p = d\nq = Path(p)", 'q / "a"', 'f"{d}/a"', id="two hops"),
+        pytest.param('p = os.path.join(d, "a")', "p", 'f"{d}/a"', id="one variable"),
+        pytest.param("p = d\nq = Path(p)", 'q / "a"', 'f"{d}/a"', id="two variables"),
         pytest.param('p, q = d, "a"', "os.path.join(p, q)", 'f"{d}/a"', id="unpacked"),
         pytest.param("", '(p := Path(d)) / "a"', 'f"{d}/a"', id="walrus"),
-        pytest.param("p = d\np = os.path.join(p, name)", "p", 'f"{d}/{name}"', id="grown"),
-        pytest.param('p = d\np += "/a"', "p", 'f"{d}/a"', id="augmented"),
+        pytest.param("p = d\np = os.path.join(p, name)", "p", 'f"{d}/{name}"', id="rebound to a join"),
+        pytest.param('p = d\np += "/a"', "p", 'f"{d}/a"', id="augmented assignment"),
         pytest.param("", 'os.path.dirname("out/a")', '"out"', id="dirname"),
         pytest.param("", 'dirname(os.path.join(d, "a.pt"))', "d", id="dirname of a join"),
         pytest.param("", 'Path(d, "a.pt").parent', "d", id="parent"),
-        pytest.param("", '(Path(d) / "a" / "b.pt").parent', 'os.path.join(d, "a")', id="parent of two"),
+        pytest.param("", '(Path(d) / "a" / "b.pt").parent', 'os.path.join(d, "a")', id="parent of a join"),
         pytest.param("", "os.path.dirname(d)", "Path(d).parent", id="dirname and parent of a name"),
         pytest.param("", "f'{d}/{dist.get_rank()}'", "f'{d}/{args.rank}'", id="two spellings of the rank"),
         pytest.param("", "args.out", "args.out", id="attribute"),
-        pytest.param("", 'args.out + "/a"', 'Path(args.out, "a")', id="attribute, joined"),
-        pytest.param("", 'config["out"]', 'config["out"]', id="item"),
-        pytest.param("o = args.out", "o", "args.out", id="attribute, one hop"),
-        pytest.param("p = make()", "p", "Path(p)", id="one unknown value"),
-        pytest.param("args.p = d", "args.p", "d", id="attribute that was set"),
-        pytest.param("if step: p = d\nelse: p = e", "p", "str(p)", id="one of two"),
-        pytest.param("p = f'{d}/{step:05d}'", "p", "Path(p)", id="formatted, one hop"),
+        pytest.param("", 'args.out + "/a"', 'Path(args.out, "a")', id="joined attribute"),
+        pytest.param("", 'config["out"]', 'config["out"]', id="mapping item"),
+        pytest.param("o = args.out", "o", "args.out", id="attribute in a variable"),
+        pytest.param("p = make()", "p", "Path(p)", id="same unknown value"),
+        pytest.param("args.p = d", "args.p", "d", id="assigned attribute"),
+        pytest.param("if step: p = d\nelse: p = e", "p", "str(p)", id="one of two branches"),
+        pytest.param("p = f'{d}/{step:05d}'", "p", "Path(p)", id="formatted path in a variable"),
     ],
 )  # fmt: skip
 def test_equal_paths(code: str, one: str, other: str) -> None:
@@ -124,39 +124,39 @@ def test_equal_paths(code: str, one: str, other: str) -> None:
 @pytest.mark.parametrize(
     ("code", "one", "other"),
     [
-        pytest.param("", '"out"', '"in"', id="texts"),
-        pytest.param("", '"out"', '"/out"', id="absolute"),
-        pytest.param("", '"out/a"', '"out"', id="below"),
+        pytest.param("", '"out"', '"in"', id="literals"),
+        pytest.param("", '"out"', '"/out"', id="absolute and relative"),
+        pytest.param("", '"out/a"', '"out"', id="directory and its child"),
         pytest.param("", '"a/../out"', '"a/out"', id="dot-dot"),
         pytest.param("", "d", "e", id="parameters"),
-        pytest.param("", "d", '"d"', id="name and text"),
+        pytest.param("", "d", '"d"', id="name and literal"),
         pytest.param("", 'f"{d}a"', 'f"{d}/a"', id="suffix and child"),
-        pytest.param("", 'f"{d}{e}"', 'f"{e}{d}"', id="order"),
+        pytest.param("", 'f"{d}{e}"', 'f"{e}{d}"', id="swapped names"),
         pytest.param("", "args.out", "args.tmp", id="attributes"),
-        pytest.param("", "args.out", "config.out", id="objects"),
-        pytest.param("", 'config["a"]', 'config["b"]', id="items"),
-        pytest.param("", "config[0]", 'config["0"]', id="number and text keys"),
+        pytest.param("", "args.out", "config.out", id="same attribute of two objects"),
+        pytest.param("", 'config["a"]', 'config["b"]', id="mapping items"),
+        pytest.param("", "config[0]", 'config["0"]', id="number and string keys"),
         pytest.param("", "make()", "make()", id="two calls"),
         pytest.param("p = make()\nq = make()", "p", "q", id="two values"),
-        pytest.param("p = d", "p", "os.path.dirname(p)", id="folder"),
-        pytest.param("p = make()\nq = p\np = make()", "p", "q", id="before and after"),
+        pytest.param("p = d", "p", "os.path.dirname(p)", id="path and its directory"),
+        pytest.param("p = make()\nq = p\np = make()", "p", "q", id="before and after rebinding"),
         pytest.param("", 'f"{step:05d}"', 'f"{step}"', id="format specification"),
         pytest.param("", 'f"{step:05d}"', 'f"{step:06d}"', id="two format specifications"),
         pytest.param("", 'f"{d!r}"', 'f"{d}"', id="conversion"),
         pytest.param("", "d[0]", "d", id="character"),
         pytest.param("", "d[:3]", "d[:4]", id="slices"),
-        pytest.param("", 'Path(d).with_suffix(".a")', "Path(d)", id="suffix"),
-        pytest.param("", 'Path(d).with_suffix(".a")', 'Path(d).with_suffix(".b")', id="suffixes"),
-        pytest.param("", "os.path.join(*d)", "os.path.join(*e)", id="starred"),
+        pytest.param("", 'Path(d).with_suffix(".a")', "Path(d)", id="with_suffix"),
+        pytest.param("", 'Path(d).with_suffix(".a")', 'Path(d).with_suffix(".b")', id="two suffixes"),
+        pytest.param("", "os.path.join(*d)", "os.path.join(*e)", id="starred arguments"),
         pytest.param("", "d or e", "d", id="or"),
         pytest.param("", "d if step else e", "e", id="ternary"),
-        pytest.param("", '"%05d" % step', '"%d" % step', id="padded"),
-        pytest.param("", 'os.path.dirname("out/a/")', '"out"', id="folder of a folder"),
-        pytest.param("", 'os.path.dirname("%s/%s" % (d, "a/"))', "d", id="folder of a folder, percent",
+        pytest.param("", '"%05d" % step', '"%d" % step', id="padded percent format"),
+        pytest.param("", 'os.path.dirname("out/a/")', '"out"', id="dirname of a trailing slash"),
+        pytest.param("", 'os.path.dirname("%s/%s" % (d, "a/"))', "d", id="dirname of a formatted path",
                      marks=pytest.mark.xfail(reason="only a slash in the last literal piece is seen")),
-        pytest.param("", 'os.path.dirname("/data")', '"."', id="folder of a child of the root"),
-        pytest.param("", 'os.path.join("a", "%s/b" % "/c")', '"a/c/b"', id="join of an absolute percent"),
-        pytest.param("", 'os.path.join("", "a")', '"/a"', id="join of an empty text"),
+        pytest.param("", 'os.path.dirname("/data")', '"."', id="dirname of a child of the root"),
+        pytest.param("", 'os.path.join("a", "%s/b" % "/c")', '"a/c/b"', id="join with a formatted path"),
+        pytest.param("", 'os.path.join("", "a")', '"/a"', id="join with an empty string"),
     ],
 )  # fmt: skip
 def test_different_paths(code: str, one: str, other: str) -> None:
@@ -167,10 +167,10 @@ def test_different_paths(code: str, one: str, other: str) -> None:
 @pytest.mark.parametrize(
     ("code", "expr"),
     [
-        pytest.param("for p in d: p = make()", "p", id="after a loop"),
-        pytest.param("try: p = make()\nexcept OSError: mark_it()", "p", id="after a try"),
+        pytest.param("for p in d: p = make()", "p", id="bound by a for loop"),
+        pytest.param("try: p = make()\nexcept OSError: mark_it()", "p", id="bound in a try block"),
         pytest.param("p, q = make()", "p", id="unpacked"),
-        pytest.param("while step: p = make()", "p", id="bound in a loop"),
+        pytest.param("while step: p = make()", "p", id="bound in a while loop"),
         pytest.param("match d:\n    case {'p': p}: pass", "p", id="bound by a pattern"),
         pytest.param("try: make()\nexcept OSError as p: pass", "p", id="bound by a handler"),
     ],
@@ -316,32 +316,32 @@ def test_equal_forms_are_equal_paths(program: tuple[str, str, str]) -> None:
     ("code", "expr"),
     [
         pytest.param("", 'f"{d}/{dist.get_rank()}"', id="rank"),
-        pytest.param("r = dist.get_rank()", "os.path.join(d, str(r))", id="rank, joined"),
-        pytest.param("r = dist.get_rank()", 'd + "/" + str(r)', id="rank, added"),
+        pytest.param("r = dist.get_rank()", "os.path.join(d, str(r))", id="rank, join"),
+        pytest.param("r = dist.get_rank()", 'd + "/" + str(r)', id="rank, concatenation"),
         pytest.param("r = dist.get_rank()", '"%s/%d" % (d, r)', id="rank, percent"),
         pytest.param("r = dist.get_rank()", '"{}/{}".format(d, r)', id="rank, format"),
         pytest.param("r = dist.get_rank()", '"{d}/{r}".format(d=d, r=r)', id="rank, format by name"),
-        pytest.param("r = dist.get_rank()", 'f"{d}/{r:02d}"', id="rank with a format"),
-        pytest.param("r = dist.get_rank()", 'Path(d) / f"rank{r}" / "a.pt"', id="rank, divided"),
+        pytest.param("r = dist.get_rank()", 'f"{d}/{r:02d}"', id="rank, format specification"),
+        pytest.param("r = dist.get_rank()", 'Path(d) / f"rank{r}" / "a.pt"', id="rank, slash operator"),
         pytest.param("r = dist.get_rank()", 'Path(d).with_name(f"{r}")', id="rank, with_name"),
         pytest.param("r = dist.get_rank()", 'Path(d, f"{r}").with_suffix(".pt")', id="rank, with_suffix"),
-        pytest.param("r = dist.get_rank()\np = f'{d}/{r}'", "p", id="rank, one hop"),
-        pytest.param("r = dist.get_rank()\np = f'{d}/{r}'\nq = Path(p)", 'q / "a"', id="rank, two hops"),
-        pytest.param("r = dist.get_rank()\np = Path(d, str(r))", "p.parent / p.name", id="rank, its name"),
+        pytest.param("r = dist.get_rank()\np = f'{d}/{r}'", "p", id="rank, one variable"),
+        pytest.param("r = dist.get_rank()\np = f'{d}/{r}'\nq = Path(p)", 'q / "a"', id="rank, two variables"),
+        pytest.param("r = dist.get_rank()\np = Path(d, str(r))", "p.parent / p.name", id="rank, name"),
         pytest.param("", 'f"{d}/{args.rank}"', id="rank attribute"),
-        pytest.param("", 'f"{d}/{os.environ[\'RANK\']}"', id="rank variable"),
-        pytest.param("", 'os.path.join(d, os.environ.get("SLURM_PROCID", "0"))', id="slurm"),
+        pytest.param("", 'f"{d}/{os.environ[\'RANK\']}"', id="RANK"),
+        pytest.param("", 'os.path.join(d, os.environ.get("SLURM_PROCID", "0"))', id="SLURM_PROCID"),
         pytest.param("", 'f"{d}/{os.getpid()}"', id="pid"),
         pytest.param("", 'f"{d}.{os.getpid()}.tmp"', id="pid in a suffix"),
         pytest.param("", "os.path.join(d, str(uuid.uuid4()))", id="uuid"),
         pytest.param("", "os.path.join(d, uuid.uuid4().hex)", id="uuid hex"),
-        pytest.param("", "f'{d}/{uuid.uuid4().hex[:8]}'", id="uuid cut"),
-        pytest.param("", "os.path.join(d, secrets.token_hex(8))", id="token"),
+        pytest.param("", "f'{d}/{uuid.uuid4().hex[:8]}'", id="uuid prefix"),
+        pytest.param("", "os.path.join(d, secrets.token_hex(8))", id="secrets token"),
         pytest.param("", "tempfile.mkdtemp()", id="mkdtemp"),
-        pytest.param("p = tempfile.mkdtemp(dir=d)", 'os.path.join(p, "a")', id="mkdtemp, one hop"),
-        pytest.param("p = tempfile.TemporaryDirectory()", "p.name", id="temporary folder's name"),
-        pytest.param("f, p = tempfile.mkstemp()", "p", id="mkstemp, unpacked"),
-        pytest.param("if step: p = tempfile.mkdtemp()\nelse: p = tempfile.mkdtemp(dir=d)", "p", id="either"),
+        pytest.param("p = tempfile.mkdtemp(dir=d)", 'os.path.join(p, "a")', id="mkdtemp in a variable"),
+        pytest.param("p = tempfile.TemporaryDirectory()", "p.name", id="name of a TemporaryDirectory"),
+        pytest.param("f, p = tempfile.mkstemp()", "p", id="unpacked mkstemp"),
+        pytest.param("if step: p = tempfile.mkdtemp()\nelse: p = tempfile.mkdtemp(dir=d)", "p", id="branch"),
         pytest.param("", "str(os.getpid()) if step else str(uuid.uuid4())", id="ternary"),
         pytest.param("p = args.p or tempfile.mkdtemp()", "p", id="or"),
     ],
@@ -356,12 +356,12 @@ def test_private_paths(code: str, expr: str) -> None:
         pytest.param("", "d", id="parameter"),
         pytest.param("", 'f"{d}/{step}"', id="step"),
         pytest.param("", "args.out", id="setting"),
-        pytest.param("", '"out"', id="text"),
-        pytest.param("", 'f"{d}/rank"', id="the word rank"),
-        pytest.param("", 'f"{d}/{args.world_size}"', id="size"),
-        pytest.param("", "tempfile.gettempdir()", id="the temporary folder of the node"),
-        pytest.param("", 'os.path.join(d, "rank0.pt")', id="one rank's number"),
-        pytest.param("", "f\"{d}/{config['name']}\"", id="item"),
+        pytest.param("", '"out"', id="literal"),
+        pytest.param("", 'f"{d}/rank"', id="literal with the word rank"),
+        pytest.param("", 'f"{d}/{args.world_size}"', id="world size attribute"),
+        pytest.param("", "tempfile.gettempdir()", id="gettempdir"),
+        pytest.param("", 'os.path.join(d, "rank0.pt")', id="literal rank number"),
+        pytest.param("", "f\"{d}/{config['name']}\"", id="mapping item"),
         pytest.param("p = d if dist.get_rank() == 0 else e", "p", id="selected by rank"),
         pytest.param("r = dist.get_rank()\nr = step", 'f"{d}/{r}"', id="reassigned"),
         pytest.param("", 'f"{d}/{dist.get_world_size()}"', id="world size"),
@@ -378,12 +378,12 @@ def reach(text: str, **files: str) -> Reach:
 
 
 PRIVATE_SITES = {
-    "with as": """
+    "TemporaryDirectory": """
         def main():
             with tempfile.TemporaryDirectory() as p:
                 os.makedirs(os.path.join(p, "a"))
         """,
-    "with as, file": """
+    "NamedTemporaryFile": """
         def main():
             with tempfile.NamedTemporaryFile() as f:
                 os.makedirs(f.name + ".d")
@@ -432,7 +432,7 @@ PRIVATE_SITES = {
         def main(d):
             os.makedirs(folder(d))
         """,
-    "helper, one hop": """
+    "helper result in a variable": """
         def folder(d):
             p = tempfile.mkdtemp()
             return p
@@ -440,12 +440,12 @@ PRIVATE_SITES = {
             p = folder(d)
             os.makedirs(f"{p}/a")
         """,
-    "helper of another file": """
+    "helper in another file": """
         from names import folder
         def main(d):
             os.makedirs(folder(d))
         """,
-    "constant of another file": """
+    "constant in another file": """
         from names import FOLDER
         def main(d):
             os.makedirs(FOLDER)
@@ -457,7 +457,7 @@ PRIVATE_SITES = {
         def make(p):
             os.makedirs(p)
         """,
-    "passed on": """
+    "passed through two calls": """
         def main(d):
             outer(d, dist.get_rank())
         def outer(d, number):
@@ -472,7 +472,7 @@ PRIVATE_SITES = {
                 os.makedirs(p + "/a")
             make()
         """,
-    "loop over parts": """
+    "loop over path components": """
         def main(d):
             p = tempfile.mkdtemp()
             for name in ("a", "b"):
@@ -492,7 +492,7 @@ def test_private_call_sites(text: str) -> None:
 
 
 SHARED_SITES = {
-    "one caller of two": """
+    "one of two callers": """
         def main(d):
             make(os.path.join(d, str(dist.get_rank())))
             make(d)
@@ -516,7 +516,7 @@ SHARED_SITES = {
         def main(d):
             os.makedirs(folder(d))
         """,
-    "another attribute is private": """
+    "other attribute is private": """
         class Saver:
             def __init__(self, d):
                 self.scratch = tempfile.mkdtemp()
@@ -545,9 +545,9 @@ def test_paths_that_only_look_node_local(path: str) -> None:
 @pytest.mark.parametrize(
     "expr",
     [
-        pytest.param("'name'" + ".replace('a', 'b')" * 12, id="methods of texts"),
-        pytest.param("os.path.basename(" * 12 + "'name'" + ")" * 12, id="functions of a library"),
-        pytest.param("called(" * 12 + "'name'" + ")" * 12, id="functions of the project"),
+        pytest.param("'name'" + ".replace('a', 'b')" * 12, id="string methods"),
+        pytest.param("os.path.basename(" * 12 + "'name'" + ")" * 12, id="library functions"),
+        pytest.param("called(" * 12 + "'name'" + ")" * 12, id="project functions"),
     ],
 )
 def test_nested_calls_are_normalized_once_per_level(expr: str, monkeypatch: pytest.MonkeyPatch) -> None:

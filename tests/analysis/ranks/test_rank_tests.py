@@ -496,31 +496,31 @@ def file_with_check(head: str, test: str) -> str:
         pytest.param("import util", "util.chosen()", ONE, id="through the module"),
         pytest.param("import util as u", "u.chosen()", ONE, id="through an alias"),
         pytest.param("from util import chosen as ours", "ours()", ONE, id="renamed"),
-        pytest.param("from util import *", "chosen()", ONE, id="star"),
+        pytest.param("from util import *", "chosen()", ONE, id="star import"),
         pytest.param("from util import skipped", "not skipped()", ONE, id="negated"),
         pytest.param("from util import wrapped", "wrapped()", ONE, id="wrapped"),
         pytest.param("from util import me", "me() == 0", ONE, id="rank"),
         pytest.param(
             "from util import me_in_branches", "me_in_branches() == 0", ONE, id="rank with two returns"
         ),
-        pytest.param("from util import me", "not me()", ONE, id="a rank's truth"),
-        pytest.param("from util import first_of_node", "first_of_node()", NODE, id="local"),
-        pytest.param("from util import flagged", "flagged(flag)", MANY, id="says nothing"),
-        pytest.param("from util import anybody", "anybody()", MANY, id="true for all"),
-        pytest.param("from util import nobody", "nobody()", MANY, id="what subclasses say"),
-        pytest.param("from util import one_of_two", "one_of_two(flag)", ONE, id="the first or the last"),
-        pytest.param("from util import below_two", "below_two()", MANY, id="the first two"),
-        pytest.param("from util import two", "two(flag)", MANY, id="the first, or all"),
-        pytest.param("from util import pair\nme, size = pair()", "me == 0", ONE, id="one of a pair"),
+        pytest.param("from util import me", "not me()", ONE, id="negated rank"),
+        pytest.param("from util import first_of_node", "first_of_node()", NODE, id="local rank"),
+        pytest.param("from util import flagged", "flagged(flag)", MANY, id="returns its argument"),
+        pytest.param("from util import anybody", "anybody()", MANY, id="true on every rank"),
+        pytest.param("from util import nobody", "nobody()", MANY, id="abstract"),
+        pytest.param("from util import one_of_two", "one_of_two(flag)", ONE, id="rank 0 or the last rank"),
+        pytest.param("from util import below_two", "below_two()", MANY, id="rank 0 and rank 1"),
+        pytest.param("from util import two", "two(flag)", MANY, id="rank 0 or every rank"),
+        pytest.param("from util import pair\nme, size = pair()", "me == 0", ONE, id="unpacked tuple"),
         pytest.param(
             "from util import pair_or_none\nme, size = pair_or_none(1)",
             "me == 0",
             MANY,
-            id="one of a pair, if any",
+            id="unpacked tuple or None",
         ),
-        pytest.param("from util import again", "again(True)", MANY, id="a way that leads back"),
-        pytest.param("from util import chosen", "chosen", MANY, id="not called"),
-        pytest.param("from util import chosen", "chosen() or flag", MANY, id="or a condition"),
+        pytest.param("from util import again", "again(True)", MANY, id="recursive branch"),
+        pytest.param("from util import chosen", "chosen", MANY, id="function not called"),
+        pytest.param("from util import chosen", "chosen() or flag", MANY, id="or an unknown condition"),
     ],
 )
 def test_predicates_in_another_file(head: str, test: str, expected: Runs) -> None:
@@ -654,7 +654,7 @@ def main(rank, flag, out):
             PLAIN, "    if rank == 0: save(out)\n    if not rank: save(flag)", ONE, id="two guarded calls"
         ),
         pytest.param(PLAIN, "    if rank == 0: save(out)\n    save(flag)", MANY, id="one of two guarded"),
-        pytest.param(PLAIN, "    save(out)", MANY, id="call"),
+        pytest.param(PLAIN, "    save(out)", MANY, id="unguarded call"),
         pytest.param(PLAIN, "    if dist.get_node_local_rank() == 0: save(out)", NODE, id="local guard"),
         pytest.param(PLAIN, "    if rank == 0: save(out)\n    else: save(out)", MANY, id="both branches"),
         pytest.param(PLAIN, "    inner = lambda: save(out)\n    if rank == 0: inner()", ONE, id="lambda"),
@@ -665,27 +665,36 @@ def main(rank, flag, out):
         pytest.param(SAVE, "    save(out, rank == 0)\n    save(out, flag)", MANY, id="guard from one caller"),
         pytest.param(SAVE, "    save(out, flag)", MANY, id="flag as an argument"),
         pytest.param(
-            SAVE, "    save(out, rank == 0)\n    save(flag, rank)", MANY, id="the first, and the others"
+            SAVE, "    save(out, rank == 0)\n    save(flag, rank)", MANY, id="rank 0 and the other ranks"
         ),
-        pytest.param(KEYWORD, "    save(out, chosen=rank == 0)", ONE, id="by its name alone"),
-        pytest.param(KEYWORD, "    partial(save, out, chosen=rank == 0)()", ONE, id="by its name to partial"),
+        pytest.param(KEYWORD, "    save(out, chosen=rank == 0)", ONE, id="keyword-only argument"),
+        pytest.param(
+            KEYWORD, "    partial(save, out, chosen=rank == 0)()", ONE, id="keyword argument of partial"
+        ),
         pytest.param(
             KEYWORD,
             "    ThreadPoolExecutor().submit(save, out, chosen=not rank)",
             ONE,
-            id="by its name to submit",
+            id="keyword argument of submit",
         ),
-        pytest.param(SAVE, "    Thread(target=save, args=(out, not rank)).start()", ONE, id="to a thread"),
-        pytest.param(SAVE, "    Thread(target=save, args=flag).start()", MANY, id="in a tuple of another"),
-        pytest.param(SAVE, "    ThreadPoolExecutor().submit(save, *flag)", MANY, id="what is unpacked"),
         pytest.param(
-            SAVE, "    ThreadPoolExecutor().submit(save, *flag, not rank)", MANY, id="behind what is unpacked"
+            SAVE, "    Thread(target=save, args=(out, not rank)).start()", ONE, id="argument of a thread"
+        ),
+        pytest.param(
+            SAVE, "    Thread(target=save, args=flag).start()", MANY, id="unknown arguments of a thread"
+        ),
+        pytest.param(SAVE, "    ThreadPoolExecutor().submit(save, *flag)", MANY, id="unpacked arguments"),
+        pytest.param(
+            SAVE,
+            "    ThreadPoolExecutor().submit(save, *flag, not rank)",
+            MANY,
+            id="after unpacked arguments",
         ),
         pytest.param(
             SAVE.replace("chosen", "name"),
             "    multiprocessing.Process(target=save, args=(out,), name=rank == 0).start()",
             MANY,
-            id="the name of a process",
+            id="name argument of a process",
         ),
     ],
 )
@@ -740,15 +749,15 @@ def test_spawn_arguments(spawn: str, expected: Runs) -> None:
 @pytest.mark.parametrize(
     ("parameter", "expected"),
     [
-        pytest.param("number", ONE, id="nothing is said"),
-        pytest.param("number: int", ONE, id="a number"),
-        pytest.param("number: str", ONE, id="a text, which may be read"),
-        pytest.param("number=None", ONE, id="a default that is none"),
-        pytest.param("number: Tool", MANY, id="an object of the project"),
-        pytest.param("number: Path", MANY, id="an object of a library"),
-        pytest.param("number: Optional[Path] = None", MANY, id="an object or nothing"),
-        pytest.param("number: dict", MANY, id="a collection"),
-        pytest.param("number=True", MANY, id="a switch"),
+        pytest.param("number", ONE, id="no annotation"),
+        pytest.param("number: int", ONE, id="int"),
+        pytest.param("number: str", ONE, id="str, which may be parsed"),
+        pytest.param("number=None", ONE, id="default None"),
+        pytest.param("number: Tool", MANY, id="project class"),
+        pytest.param("number: Path", MANY, id="library class"),
+        pytest.param("number: Optional[Path] = None", MANY, id="optional library class"),
+        pytest.param("number: dict", MANY, id="dict"),
+        pytest.param("number=True", MANY, id="bool default"),
     ],
 )
 def test_parameter_annotated_as_no_number_is_no_rank(parameter: str, expected: Runs) -> None:
@@ -818,16 +827,19 @@ def test_check_three_calls_up() -> None:
         pytest.param(
             "rank_zero_only", "from pytorch_lightning.utilities import rank_zero_only", ONE, id="lightning"
         ),
-        pytest.param("lib.rank_zero_only", "import lib", ONE, id="by its name"),
+        pytest.param("lib.rank_zero_only", "import lib", ONE, id="by name"),
         pytest.param(
             "a.on_main_process", "from accelerate import Accelerator\na = Accelerator()", ONE, id="accelerate"
         ),
         pytest.param(
-            "a.on_local_main_process", "import accelerate\na = accelerate.Accelerator()", NODE, id="local"
+            "a.on_local_main_process",
+            "import accelerate\na = accelerate.Accelerator()",
+            NODE,
+            id="local rank",
         ),
-        pytest.param("functools.cache", "import functools", MANY, id="another"),
-        pytest.param("ours", "from util import ours", ONE, id="the project's own"),
-        pytest.param("plain", "from util import plain", MANY, id="a plain one of the project"),
+        pytest.param("functools.cache", "import functools", MANY, id="unrelated decorator"),
+        pytest.param("ours", "from util import ours", ONE, id="rank decorator of the project"),
+        pytest.param("plain", "from util import plain", MANY, id="plain decorator of the project"),
     ],
 )
 def test_rank_decorators(decorator: str, head: str, expected: Runs) -> None:
@@ -931,7 +943,7 @@ BINDING = """
 @pytest.mark.parametrize(
     ("heirs", "own", "expected"),
     [(500, "", ONE), (501, "", MANY), (501, BINDING.strip(), ONE)],
-    ids=["as many as are looked at", "too many", "too many, but it does so itself"],
+    ids=["at the limit", "above the limit", "above the limit, bound in the base class"],
 )
 def test_attributes_bound_in_subclasses(heirs: int, own: str, expected: Runs) -> None:
     """Beyond 500 subclasses, what they bind is ignored: it says nothing about a given object."""

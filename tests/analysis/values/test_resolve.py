@@ -129,7 +129,7 @@ def test_names_in_packages(path: str, head: str, expr: str, expected: str) -> No
             "from pkg.lib import f",
             "f",
             "src.pkg.lib.f",
-            id="src layout, inside",
+            id="src layout, from the package",
         ),
         pytest.param(
             {"src/pkg/__init__.py": "", "src/pkg/lib.py": LIB},
@@ -137,7 +137,7 @@ def test_names_in_packages(path: str, head: str, expr: str, expected: str) -> No
             "from pkg.lib import f",
             "f",
             "src.pkg.lib.f",
-            id="src layout, outside",
+            id="src layout, from outside",
         ),
         pytest.param(
             {"src/lib.py": LIB},
@@ -145,7 +145,7 @@ def test_names_in_packages(path: str, head: str, expr: str, expected: str) -> No
             "from lib import f",
             "f",
             "src.lib.f",
-            id="src layout, a module",
+            id="src layout, single module",
         ),
         pytest.param(
             {"scripts/lib.py": LIB, "lib.py": "def f(): pass\n"},
@@ -153,7 +153,7 @@ def test_names_in_packages(path: str, head: str, expr: str, expected: str) -> No
             "from lib import f",
             "f",
             "scripts.lib.f",
-            id="neighbor before root",
+            id="sibling before root",
         ),
         pytest.param(
             {"scripts/lib.py": LIB},
@@ -161,7 +161,7 @@ def test_names_in_packages(path: str, head: str, expr: str, expected: str) -> No
             "import lib",
             "lib.f",
             "scripts.lib.f",
-            id="neighbor",
+            id="sibling",
         ),
         pytest.param(
             {"scripts/tools/lib.py": LIB},
@@ -169,7 +169,7 @@ def test_names_in_packages(path: str, head: str, expr: str, expected: str) -> No
             "from tools.lib import f",
             "f",
             "scripts.tools.lib.f",
-            id="neighbor folder",
+            id="sibling directory",
         ),
         pytest.param(
             {"space/part/lib.py": LIB},
@@ -185,7 +185,7 @@ def test_names_in_packages(path: str, head: str, expr: str, expected: str) -> No
             "import space.part.lib",
             "space.part.lib.f",
             "space.part.lib.f",
-            id="namespace package, by attributes",
+            id="namespace package, dotted access",
         ),
         pytest.param(
             {"space/part/lib.py": LIB},
@@ -193,7 +193,7 @@ def test_names_in_packages(path: str, head: str, expr: str, expected: str) -> No
             "from space.part import lib",
             "lib.f",
             "space.part.lib.f",
-            id="namespace package, from",
+            id="namespace package, from import",
         ),
         pytest.param(
             {"app/logging.py": LIB, "app/__init__.py": ""},
@@ -201,7 +201,7 @@ def test_names_in_packages(path: str, head: str, expr: str, expected: str) -> No
             "import logging",
             "logging.f",
             "logging.f",
-            id="a neighbor named as the standard library's",
+            id="sibling named like a standard library module",
         ),
         pytest.param(
             {"app/logging.py": LIB, "app/__init__.py": ""},
@@ -209,7 +209,7 @@ def test_names_in_packages(path: str, head: str, expr: str, expected: str) -> No
             "from . import logging",
             "logging.f",
             "app.logging.f",
-            id="the same, relative",
+            id="same name, relative import",
         ),
         pytest.param(
             {"app/logging.py": LIB, "app/__init__.py": ""},
@@ -217,7 +217,7 @@ def test_names_in_packages(path: str, head: str, expr: str, expected: str) -> No
             "from app.logging import f",
             "f",
             "app.logging.f",
-            id="the same, absolute",
+            id="same name, absolute import",
         ),
         pytest.param(
             {},
@@ -225,7 +225,7 @@ def test_names_in_packages(path: str, head: str, expr: str, expected: str) -> No
             "import torch",
             "torch.save",
             "torch.save",
-            id="a file that imports what it is named after",
+            id="file that imports a module with its own name",
         ),
         pytest.param(
             {"one/lib.py": LIB, "two/lib.py": LIB},
@@ -233,7 +233,7 @@ def test_names_in_packages(path: str, head: str, expr: str, expected: str) -> No
             "from lib import f",
             "f",
             "two.lib.f",
-            id="the nearest",
+            id="nearest module",
         ),
         pytest.param(
             {"pkg/__init__.py": "from .a import *\n", "pkg/a.py": "from .b import *\n", "pkg/b.py": LIB},
@@ -241,7 +241,7 @@ def test_names_in_packages(path: str, head: str, expr: str, expected: str) -> No
             "from pkg import f",
             "f",
             "pkg.b.f",
-            id="star of star",
+            id="star import of a star import",
         ),
         pytest.param(
             {"pkg/__init__.py": "from .a import f\n", "pkg/a.py": "from .b import f\n", "pkg/b.py": LIB},
@@ -260,7 +260,7 @@ def test_names_in_packages(path: str, head: str, expr: str, expected: str) -> No
             "from lib import f",
             "f",
             "slow.f",
-            id="the last import of a name",
+            id="last import wins",
         ),
     ],
 )
@@ -328,8 +328,8 @@ def made_late():
 @pytest.mark.parametrize(
     ("signature", "code", "expr", "expected"),
     [
-        pytest.param("self", "", "self.kept", "lib.Base.kept", id="self, inherited"),
-        pytest.param("self", "", "self.over", "lib.Derived.over", id="self, overridden"),
+        pytest.param("self", "", "self.kept", "lib.Base.kept", id="inherited method on self"),
+        pytest.param("self", "", "self.over", "lib.Derived.over", id="overridden method on self"),
         pytest.param(
             "self",
             "",
@@ -337,30 +337,40 @@ def made_late():
             "lib.Base.over",
             id="super",
         ),
-        pytest.param("self", "", "self.helper.act", "lib.Helper.act", id="attribute of a class"),
-        pytest.param("self", "", "self.path.mkdir", "pathlib.Path.mkdir", id="attribute of a library class"),
+        pytest.param(
+            "self", "", "self.helper.act", "lib.Helper.act", id="instance of a project class in an attribute"
+        ),
+        pytest.param(
+            "self",
+            "",
+            "self.path.mkdir",
+            "pathlib.Path.mkdir",
+            id="instance of a library class in an attribute",
+        ),
         pytest.param("self", "", "self.maybe.act", "lib.Helper.act", id="attribute set in a branch"),
         pytest.param("self", "", "self.shared.mkdir", "pathlib.Path.mkdir", id="class attribute"),
-        pytest.param("self", "h = self.helper", "h.act", "lib.Helper.act", id="attribute, one hop"),
+        pytest.param("self", "h = self.helper", "h.act", "lib.Helper.act", id="attribute in a variable"),
         pytest.param("x: Helper", "", "x.act", "lib.Helper.act", id="annotation"),
-        pytest.param("x: 'Helper'", "", "x.act", "lib.Helper.act", id="annotation as text"),
+        pytest.param("x: 'Helper'", "", "x.act", "lib.Helper.act", id="string annotation"),
         pytest.param("x: Optional[Helper]", "", "x.act", "lib.Helper.act", id="optional"),
-        pytest.param("x: 'Optional[Helper]'", "", "x.act", "lib.Helper.act", id="optional as text"),
+        pytest.param("x: 'Optional[Helper]'", "", "x.act", "lib.Helper.act", id="string optional"),
         pytest.param("x: Union[None, Helper]", "", "x.act", "lib.Helper.act", id="union"),
-        pytest.param("x: Helper | None", "", "x.act", "lib.Helper.act", id="or None"),
-        pytest.param("x: None | Helper", "", "x.act", "lib.Helper.act", id="None or"),
-        pytest.param("x: 'Helper | None'", "", "x.act", "lib.Helper.act", id="or None as text"),
+        pytest.param("x: Helper | None", "", "x.act", "lib.Helper.act", id="pipe None"),
+        pytest.param("x: None | Helper", "", "x.act", "lib.Helper.act", id="None pipe"),
+        pytest.param("x: 'Helper | None'", "", "x.act", "lib.Helper.act", id="string pipe None"),
         pytest.param("x: Path", "", "x.mkdir", "pathlib.Path.mkdir", id="library annotation"),
-        pytest.param("x: str | Path", "", "x.mkdir", "pathlib.Path.mkdir", id="a text or a path"),
-        pytest.param("x: list[Helper]", "", "x.act", None, id="a list of it"),
-        pytest.param("x=Path('a')", "", "x.mkdir", "pathlib.Path.mkdir", id="default alone"),
-        pytest.param("x", "x = Helper()", "x.act", "lib.Helper.act", id="local"),
-        pytest.param("x", "x: Helper = x", "x.act", None, id="annotated local"),
-        pytest.param("x", "x = made()", "x.act", "lib.Helper.act", id="returned"),
-        pytest.param("x", "x = made_late()", "x.act", "lib.Helper.act", id="returned, one hop"),
-        pytest.param("x", "x = make()", "x.act", None, id="returned, unknown"),
+        pytest.param("x: str | Path", "", "x.mkdir", "pathlib.Path.mkdir", id="str or Path"),
+        pytest.param("x: list[Helper]", "", "x.act", None, id="list annotation"),
+        pytest.param("x=Path('a')", "", "x.mkdir", "pathlib.Path.mkdir", id="default only"),
+        pytest.param("x", "x = Helper()", "x.act", "lib.Helper.act", id="local variable"),
+        pytest.param("x", "x: Helper = x", "x.act", None, id="annotated local variable"),
+        pytest.param("x", "x = made()", "x.act", "lib.Helper.act", id="return value"),
+        pytest.param("x", "x = made_late()", "x.act", "lib.Helper.act", id="return value of a variable"),
+        pytest.param("x", "x = make()", "x.act", None, id="unknown return value"),
         pytest.param("x", "with Helper() as x: pass", "x.act", "lib.Helper.act", id="with as"),
-        pytest.param("x", "if x: x = Helper()\nelse: x = None", "x.act", "lib.Helper.act", id="one of two"),
+        pytest.param(
+            "x", "if x: x = Helper()\nelse: x = None", "x.act", "lib.Helper.act", id="one of two branches"
+        ),
         pytest.param(
             "x",
             "x = Derived.build()",
@@ -368,7 +378,7 @@ def made_late():
             "lib.Derived.over",
             id="class method",
         ),
-        pytest.param("x", "", "Derived().kept", "lib.Base.kept", id="inherited"),
+        pytest.param("x", "", "Derived().kept", "lib.Base.kept", id="inherited method"),
         pytest.param(
             "x",
             "",
@@ -379,7 +389,7 @@ def made_late():
         pytest.param("x", "f = functools.partial(made)", "f", None, id="partial"),
         pytest.param("x", "f = made", "f", "lib.made", id="alias of a function"),
         pytest.param("x", "def inner(): pass", "inner", "lib.Derived.main.inner", id="nested function"),
-        pytest.param("x", "for x in (Helper(), Helper()): pass", "x.act", None, id="element"),
+        pytest.param("x", "for x in (Helper(), Helper()): pass", "x.act", None, id="loop variable"),
     ],
 )
 def test_objects_and_attributes(signature: str, code: str, expr: str, expected: str | None) -> None:
@@ -409,7 +419,7 @@ def test_objects_and_attributes(signature: str, code: str, expr: str, expected: 
                     {SITE}
             """,
             Runs.ONE,
-            id="an override is called through the base class",
+            id="override called through the base class",
         ),
         pytest.param(
             f"""
@@ -423,7 +433,7 @@ def test_objects_and_attributes(signature: str, code: str, expr: str, expected: 
                         self.save()
             """,
             Runs.ONE,
-            id="an inherited method",
+            id="method called in a subclass",
         ),
         pytest.param(
             f"""
@@ -453,7 +463,7 @@ def test_objects_and_attributes(signature: str, code: str, expr: str, expected: 
                         inner()
             """,
             Runs.ONE,
-            id="super in a function of the method",
+            id="super in a nested function",
         ),
         pytest.param(
             f"""
@@ -469,7 +479,7 @@ def test_objects_and_attributes(signature: str, code: str, expr: str, expected: 
                         self.save()
             """,
             Runs.ONE,
-            id="a method of another object under its own name",
+            id="method of another object in an attribute",
         ),
         pytest.param(
             f"""
@@ -482,7 +492,7 @@ def test_objects_and_attributes(signature: str, code: str, expr: str, expected: 
                 {SITE}
             """,
             Runs.ONE,
-            id="recursion that ends the others",
+            id="recursion that exits the other ranks",
         ),
         pytest.param(
             f"""
@@ -494,7 +504,7 @@ def test_objects_and_attributes(signature: str, code: str, expr: str, expected: 
                 if n > 9: sys.exit()
             """,
             Runs.MANY,
-            id="recursion that may end all",
+            id="recursion that may exit every rank",
         ),
         pytest.param(
             f"""
@@ -507,7 +517,7 @@ def test_objects_and_attributes(signature: str, code: str, expr: str, expected: 
                     Helper()
             """,
             Runs.ONE,
-            id="a constructor",
+            id="constructor",
         ),
         pytest.param(
             f"""
@@ -523,7 +533,7 @@ def test_objects_and_attributes(signature: str, code: str, expr: str, expected: 
                         self.helper.save()
             """,
             Runs.ONE,
-            id="an attribute",
+            id="object in an attribute",
         ),
         pytest.param(
             f"""
@@ -536,7 +546,7 @@ def test_objects_and_attributes(signature: str, code: str, expr: str, expected: 
                 if n: even(n - 1, rank)
             """,
             Runs.MANY,
-            id="mutual recursion behind a guard, which may be entered anywhere",
+            id="mutual recursion under a rank check, unknown entry",
         ),
         pytest.param(
             f"""
@@ -551,7 +561,7 @@ def test_objects_and_attributes(signature: str, code: str, expr: str, expected: 
                     even(3, rank)
             """,
             Runs.ONE,
-            id="mutual recursion, entered behind a guard",
+            id="mutual recursion entered under a rank check",
         ),
         pytest.param(
             f"""
@@ -563,7 +573,7 @@ def test_objects_and_attributes(signature: str, code: str, expr: str, expected: 
                 if n: even(n - 1, rank)
             """,
             Runs.MANY,
-            id="mutual recursion that nobody enters",
+            id="mutual recursion without a caller",
         ),
         pytest.param(
             f"""
@@ -574,7 +584,7 @@ def test_objects_and_attributes(signature: str, code: str, expr: str, expected: 
                     main(rank, n - 1)
             """,
             Runs.MANY,
-            id="recursion behind a guard is not the first call",
+            id="recursive call under a rank check",
         ),
         pytest.param(
             f"""
@@ -586,7 +596,7 @@ def test_objects_and_attributes(signature: str, code: str, expr: str, expected: 
                 if n: walk(n - 1)
             """,
             Runs.MANY,
-            id="recursion, entered by all",
+            id="recursion entered by every rank",
         ),
     ],
 )
@@ -595,39 +605,40 @@ def test_method_calls_are_resolved(text: str, expected: Runs) -> None:
 
 
 CYCLES = {
-    "two files that import each other": {
+    "mutual imports": {
         "a.py": "from b import g\ndef f(): return g()\n",
         "b.py": "from a import f\ndef g(): return f()\n",
     },
-    "a star cycle": {"a.py": "from b import *\nx = y\n", "b.py": "from a import *\ny = x\n"},
-    "a name that only goes around": {"a.py": "from b import x\n", "b.py": "from a import x\n"},
-    "a package and its part": {
+    "star import cycle": {"a.py": "from b import *\nx = y\n", "b.py": "from a import *\ny = x\n"},
+    "import cycle without a definition": {"a.py": "from b import x\n", "b.py": "from a import x\n"},
+    "package and its submodule": {
         "pkg/__init__.py": "from .part import f\n",
         "pkg/part.py": "from pkg import f\nfrom . import f as g\n",
     },
-    "a class that is its own base": {"a.py": "class A(A): pass\n"},
-    "two classes that are each other's base": {
+    "class with itself as base": {"a.py": "class A(A): pass\n"},
+    "two classes with each other as base": {
         "a.py": "from b import B\nclass A(B): pass\n",
         "b.py": "from a import A\nclass B(A): pass\n",
     },
-    "a class whose base is what an object of it has": {
+    "class whose base is an attribute of its instance": {
         "a.py": "class A(x.Base): pass\nx = A()\nx.Base.f()\n"
     },
-    "a function that returns itself": {"a.py": "def f(): return f()\nx = f().y.z\n"},
-    "two functions that return each other": {
+    "function that returns its own result": {"a.py": "def f(): return f()\nx = f().y.z\n"},
+    "two functions that return each other's result": {
         "a.py": "def f(): return g()\ndef g(): return f()\nx = f() == 0\n"
     },
-    "an attribute of itself": {
+    "attribute defined by itself": {
         "a.py": "class A:\n    def f(self):\n        self.x = self.x.x\n        self.x.f()\n"
     },
-    "a variable of itself": {"a.py": "x = x\ny = y.y\nz = z()\n"},
-    "two variables": {"a.py": "from b import y\nx = y\n", "b.py": "from a import x\ny = x\n"},
-    "a property of itself": {"a.py": "class A:\n    @property\n    def p(self): return self.p == 0\n"},
-    "a default that is a call of itself": {"a.py": "def f(x=f()): return x\n"},
-    "a parameter passed to itself": {
-        "a.py": "def f(x):\n    if x == 0: f(x)\n    if x: open(x, 'w')\nf(f)\n"
+    "variable defined by itself": {"a.py": "x = x\ny = y.y\nz = z()\n"},
+    "two variables defined by each other": {
+        "a.py": "from b import y\nx = y\n",
+        "b.py": "from a import x\ny = x\n",
     },
-    "a decorator that decorates itself": {"a.py": "@d\ndef d(f):\n    return d(f)\n"},
+    "property defined by itself": {"a.py": "class A:\n    @property\n    def p(self): return self.p == 0\n"},
+    "default that calls the function": {"a.py": "def f(x=f()): return x\n"},
+    "function passed to itself": {"a.py": "def f(x):\n    if x == 0: f(x)\n    if x: open(x, 'w')\nf(f)\n"},
+    "decorator applied to itself": {"a.py": "@d\ndef d(f):\n    return d(f)\n"},
 }
 
 
@@ -658,10 +669,10 @@ def chain(count: int, call: str) -> str:
 
 CHAINS = {
     "calls": chain(500, "f{n}(x, r)"),
-    "results": chain(500, "return f{n}(x, r)"),
-    "tests": chain(500, "if f{n}(x, r) == 0: return f{n}(x, r) == 0"),
+    "return values": chain(500, "return f{n}(x, r)"),
+    "rank checks": chain(500, "if f{n}(x, r) == 0: return f{n}(x, r) == 0"),
     "paths": chain(500, "return os.path.join(f{n}(x, r), 'a')"),
-    "upward": "import os\n"
+    "callers": "import os\n"
     + "".join(
         f"def g{i}(x, r):\n    {'os.makedirs(x)' if i == 0 else f'g{i - 1}(x, r)'}\n" for i in range(500)
     ),
@@ -671,10 +682,10 @@ CHAINS = {
     "joins": "import os\nx0 = 'a'\n"
     + "".join(f"x{i + 1} = os.path.join(x{i}, x{i})\n" for i in range(60))
     + "os.makedirs(x60)\n",
-    "tests in variables": "import os\nx0 = 1\n"
+    "rank checks in variables": "import os\nx0 = 1\n"
     + "".join(f"x{i + 1} = x{i} and x{i}\n" for i in range(60))
     + "if x60: os.makedirs(x60)\n",
-    "truths": "import os\nx0 = 1\n"
+    "bool calls": "import os\nx0 = 1\n"
     + "".join(f"x{i + 1} = bool(x{i})\n" for i in range(500))
     + "if x500: os.makedirs(x500)\n",
     "branches": "import os\nx = 1\n"
@@ -722,7 +733,7 @@ def test_evicted_results_are_recomputed(monkeypatch: pytest.MonkeyPatch) -> None
     few = query(shared=True, keep=1)(Resolver.denoted.compute)
     monkeypatch.setattr(Resolver, "denoted", few)
     more = "import os\ndef f(a):\n    os.makedirs(a.one)\n    os.makedirs(a.two)\n    os.makedirs(a.one)\n"
-    cycle = CYCLES["a parameter passed to itself"]["a.py"]
+    cycle = CYCLES["function passed to itself"]["a.py"]
     linked = project({"a.py": cycle, "b.py": CLASSES, "c.py": more})
     assert run_all_queries(linked) == 8
 
@@ -743,7 +754,12 @@ def test_rank_check_holds_through_a_long_call_chain() -> None:
         "from pkg import again\nclass D(again.Base): pass\n",
         "from pkg import again\nclass D(again.models.Base): pass\n",
     ],
-    ids=["by the package", "by the module", "by a module that imports it", "by a module in a module"],
+    ids=[
+        "from the package",
+        "from the module",
+        "from a re-exporting module",
+        "from a module attribute of a module",
+    ],
 )
 def test_base_class_by_dotted_name(text: str) -> None:
     files = {
@@ -758,14 +774,17 @@ def test_base_class_by_dotted_name(text: str) -> None:
 
 
 SET: dict[str, tuple[str, str]] = {
-    "in its body": ("shared = Path('a')", ""),
-    "in a branch of its body": (
+    "class body": ("shared = Path('a')", ""),
+    "branch of the class body": (
         "if flag:\n        shared = Path('a')\n    else: pass",
         "",
     ),
-    "to several names": ("shared = other = Path('a')", ""),
-    "from outside": ("pass", "Base.shared = Path('a')"),
-    "by a class of the same name": ("pass", "class Base:\n    shared = Path('a')\nclass Derived(Base): pass"),
+    "multiple targets": ("shared = other = Path('a')", ""),
+    "outside of the class": ("pass", "Base.shared = Path('a')"),
+    "second class with the same name": (
+        "pass",
+        "class Base:\n    shared = Path('a')\nclass Derived(Base): pass",
+    ),
 }
 
 
@@ -778,44 +797,44 @@ def test_attributes_set_on_a_class(body: str, after: str) -> None:
 
 
 CONSTANTS: dict[str, tuple[str, bool]] = {
-    "in its body": ("class Base:\n    mode = 'x'\n", True),
-    "in the body of an heir": ("class Base: pass\nclass Heir(Base):\n    mode = 'x'\n", True),
-    "in its body, with a docstring and a method": (
+    "class body": ("class Base:\n    mode = 'x'\n", True),
+    "subclass body": ("class Base: pass\nclass Heir(Base):\n    mode = 'x'\n", True),
+    "class body with a docstring and a method": (
         "class Base:\n    'It.'\n    mode = 'x'\n    def f(self):\n        return self.mode\n",
         True,
     ),
-    "in a method": ("class Base:\n    def f(self):\n        self.mode = 'x'\n", True),
-    "in a method, before a way out": (
+    "method": ("class Base:\n    def f(self):\n        self.mode = 'x'\n", True),
+    "method, before a return": (
         "class Base:\n    def f(self, a):\n        self.mode = 'x'\n        if a:\n            return 1\n",
         True,
     ),
-    "in a method, after a way out": (
+    "method, after a return": (
         "class Base:\n    def f(self, a):\n        if a:\n            return 1\n        self.mode = 'x'\n",
         False,
     ),
-    "in a branch of its body": ("class Base:\n    if flag:\n        mode = 'x'\n", False),
-    "in a branch of a method": (
+    "branch of the class body": ("class Base:\n    if flag:\n        mode = 'x'\n", False),
+    "branch of a method": (
         "class Base:\n    def f(self, a):\n        if a:\n            self.mode = 'x'\n",
         False,
     ),
-    "twice in its body": ("class Base:\n    mode = 'x'\n    mode = 'y'\n", False),
+    "twice in the class body": ("class Base:\n    mode = 'x'\n    mode = 'y'\n", False),
     "twice in a method": (
         "class Base:\n    def f(self):\n        self.mode = 'x'\n        self.mode = flag\n",
         False,
     ),
-    "to several names in its body, the parts of one": ("class Base:\n    mode, other = 'xy'\n", False),
-    "to one of several names": ("class Base:\n    mode, other = 'xy'\n", False),
-    "to several names": ("class Base:\n    mode = other = 'x'\n", False),
-    "as a field": ("class Base:\n    mode: str = 'x'\n", False),
-    "to what is no constant": ("class Base:\n    mode = flag\n", False),
-    "from outside": ("class Base:\n    mode = 'x'\nBase.mode = 'y'\n", False),
-    "by a class of the same name": ("class Base:\n    mode = 'x'\nclass Base:\n    mode = 'y'\n", False),
-    "in a class in a branch": ("if flag:\n    class Base:\n        mode = 'x'\n", False),
-    "in a class of a function": (
+    "unpacked string": ("class Base:\n    mode, other = 'xy'\n", False),
+    "one target of an unpacked string": ("class Base:\n    mode, other = 'xy'\n", False),
+    "multiple targets": ("class Base:\n    mode = other = 'x'\n", False),
+    "annotated field": ("class Base:\n    mode: str = 'x'\n", False),
+    "not a constant": ("class Base:\n    mode = flag\n", False),
+    "outside of the class": ("class Base:\n    mode = 'x'\nBase.mode = 'y'\n", False),
+    "second class with the same name": ("class Base:\n    mode = 'x'\nclass Base:\n    mode = 'y'\n", False),
+    "class in a branch": ("if flag:\n    class Base:\n        mode = 'x'\n", False),
+    "class in a function": (
         "def f():\n    class Base:\n        mode = 'x'\n    return Base\n",
         False,
     ),
-    "by a walrus": ("class Base:\n    mode = 'x'\n    other = (mode := 'y')\n", False),
+    "assignment expression": ("class Base:\n    mode = 'x'\n    other = (mode := 'y')\n", False),
 }
 
 

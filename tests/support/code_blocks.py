@@ -61,7 +61,7 @@ class OutdatedError(AssertionError):
         self.text = text
 
 
-def check_console(block: Block, folder: Path) -> None:
+def check_console(block: Block, directory: Path) -> None:
     """Run the commands after `$`, and compare their output; a line `...` matches any lines.
 
     The output is standard output, or standard error if standard output is empty.
@@ -76,7 +76,7 @@ def check_console(block: Block, folder: Path) -> None:
     for words in (words for command, _ in shown for words in split(command)):
         if words[0] == "fsrace-lint":
             parse(words)
-    printed = bash([command for command, _ in shown], folder)
+    printed = bash([command for command, _ in shown], directory)
     actual = ""
     same = True
     for (command, expected), done in zip(shown, printed, strict=True):
@@ -89,7 +89,7 @@ def check_console(block: Block, folder: Path) -> None:
         raise OutdatedError(block.text, actual)
 
 
-def check_python(block: Block, folder: Path) -> None:
+def check_python(block: Block, directory: Path) -> None:
     """Compile the code; run it with pytest if it is a test file, and with Python if it is not a file."""
     compile(block.text, block.file or "<block>", "exec")
     if block.file is None:
@@ -99,23 +99,29 @@ def check_python(block: Block, folder: Path) -> None:
     else:
         return
     done = subprocess.run(
-        command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=False, timeout=600
+        command,
+        cwd=directory,
+        env=environment(directory),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def check_toml(block: Block, folder: Path) -> None:
+def check_toml(block: Block, directory: Path) -> None:
     """Load settings or library models."""
     document = tomllib.loads(block.text)
     if not (document.keys() - catalog.KINDS.keys()):
         assert list(catalog.parse(block.text, "the page"))
         return
     assert document.keys() <= {"tool", "project", "build-system"}, sorted(document)
-    file = folder / "pyproject.toml"
+    file = directory / "pyproject.toml"
     before = file.read_text("utf-8")
     file.write_text(block.text, "utf-8")
     try:
-        loaded = settings.load(folder, rules.names())
+        loaded = settings.load(directory, rules.names())
         if loaded.catalog:
             catalog.extended(loaded.catalog, loaded.catalog_origin)
     except (settings.SettingsError, catalog.CatalogError) as error:
@@ -125,15 +131,15 @@ def check_toml(block: Block, folder: Path) -> None:
             file.write_text(before, "utf-8")
 
 
-def check_yaml(block: Block, folder: Path) -> None:
+def check_yaml(block: Block, directory: Path) -> None:
     """Validate a configuration with the schema of its kind, and check its commands."""
     document = yaml.safe_load(block.text)
     if isinstance(document, list) or "repos" in document:
-        _check_hooks(document, folder)
+        _check_hooks(document, directory)
         return
     # YAML reads the key `on` of a workflow as a boolean
     kind = "github-workflows" if "jobs" in document else "gitlab-ci"
-    file = folder / f"{kind}.yml"
+    file = directory / f"{kind}.yml"
     file.write_text(block.text, "utf-8")
     schema = f"--builtin-schema=vendor.{kind}"
     command = [sys.executable, "-m", "check_jsonschema", schema, os.fspath(file)]
@@ -141,18 +147,18 @@ def check_yaml(block: Block, folder: Path) -> None:
     file.unlink()
     assert done.returncode == 0, done.stdout + done.stderr
     for text in _values(document, ("run", "script", "before_script")):
-        check_commands(text, folder)
+        check_commands(text, directory)
     for name in _values(document, ("sarif_file", "codequality", "junit")):
-        assert (folder / name).is_file(), f"no command has written {name}"
+        assert (directory / name).is_file(), f"no command has written {name}"
 
 
-def _check_hooks(document: Any, folder: Path) -> None:
+def _check_hooks(document: Any, directory: Path) -> None:
     """Load a pre-commit configuration, or a part of one, with pre-commit."""
     if isinstance(document, list) and "repo" not in document[0]:
         document = [{"repo": "https://example.com/hooks", "rev": "v1", "hooks": document}]
     if isinstance(document, list):
         document = {"repos": document}
-    file = folder / ".pre-commit-config.yaml"
+    file = directory / ".pre-commit-config.yaml"
     file.write_text(yaml.safe_dump(document), "utf-8")
     try:
         clientlib.load_config(file)
@@ -179,47 +185,47 @@ def _values(document: Any, keys: tuple[str, ...]) -> Iterator[str]:
             yield from _values(value, keys)
 
 
-def check_groovy(block: Block, folder: Path) -> None:
+def check_groovy(block: Block, directory: Path) -> None:
     """Check the commands of a Jenkinsfile, and that they write the files that its steps read."""
     steps = re.findall(r"\bsh '([^']+)'", block.text)
     assert steps
     for step in steps:
-        check_commands(step, folder)
+        check_commands(step, directory)
     for name in re.findall(r"(?:junit|pattern:) '([^']+)'", block.text):
-        assert (folder / name).is_file(), f"no command has written {name}"
+        assert (directory / name).is_file(), f"no command has written {name}"
 
 
-def check_json(block: Block, folder: Path) -> None:
+def check_json(block: Block, directory: Path) -> None:
     """Parse the JSON, and validate findings with their schema."""
     document = json.loads(block.text)
     if "findings" in document:
         jsonschema.validate(document, SCHEMAS["json"])
 
 
-def check_ini(block: Block, folder: Path) -> None:
+def check_ini(block: Block, directory: Path) -> None:
     """Run flake8 with the configuration; look up its options, because flake8 ignores unknown options."""
     parser = configparser.ConfigParser()
     parser.read_string(block.text)
     assert parser.sections() == ["flake8"]
     for option in parser["flake8"]:
         assert has_option(["flake8"], f"--{option}"), f"flake8 has no option {option}"
-    (folder / "shown.ini").write_text(block.text, "utf-8")
-    (done,) = bash(["flake8 --config shown.ini --select FSR train.py"], folder)
+    (directory / "shown.ini").write_text(block.text, "utf-8")
+    (done,) = bash(["flake8 --config shown.ini --select FSR train.py"], directory)
     assert done.code in (0, 1), done.errors
 
 
-def check_text(block: Block, folder: Path) -> None:
+def check_text(block: Block, directory: Path) -> None:
     """Reject output, which belongs in a `console` block after its command."""
     assert not OURS.search(block.text), "this is our output: show the command too, in a `console` block"
 
 
-def check_indented(block: Block, folder: Path) -> None:
+def check_indented(block: Block, directory: Path) -> None:
     """Check commands as commands, and other blocks as text."""
     first = block.text.split(maxsplit=1)[0]
     if first in (*RUN, *FOREIGN, "python", "torchrun"):
-        check_commands(block.text, folder)
+        check_commands(block.text, directory)
     else:
-        check_text(block, folder)
+        check_text(block, directory)
 
 
 CHECKS: Final[dict[str, Callable[[Block, Path], None]]] = {
@@ -229,26 +235,26 @@ CHECKS: Final[dict[str, Callable[[Block, Path], None]]] = {
     "ini": check_ini,
     "json": check_json,
     "python": check_python,
-    "sh": lambda block, folder: check_commands(block.text, folder),
+    "sh": lambda block, directory: check_commands(block.text, directory),
     "text": check_text,
     "toml": check_toml,
     "yaml": check_yaml,
 }
 
 
-def check(block: Block, folder: Path) -> None:
+def check(block: Block, directory: Path) -> None:
     """Check a block of a page in the scratch directory of the page, after the previous blocks.
 
     Args:
         block: The block.
-        folder: A small project; named blocks are added to it as files.
+        directory: A small project; named blocks are added to it as files.
 
     Raises:
         AssertionError: The page is wrong, or the kind of block is unknown.
     """
     assert block.kind in CHECKS, f"nothing checks blocks of `{block.kind}`"
     if block.file is not None:
-        path = folder / block.file
+        path = directory / block.file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(block.text, "utf-8")
-    CHECKS[block.kind](block, folder)
+    CHECKS[block.kind](block, directory)

@@ -21,7 +21,7 @@ import pytest
 from click.testing import CliRunner
 from support.cli import HAZARD, read_terminal, write
 from support.editor import Editor, session
-from support.html import elements, parsed, said
+from support.html import elements, parsed, text_of
 from support.outcomes import finding, fix, source
 
 from fsrace_lint import report
@@ -187,11 +187,11 @@ def messages(*sent: dict[str, Any]) -> bytes:
 
 
 def test_code_opened_in_an_editor_is_not_run(trapped: Path) -> None:
-    folder, file = Path.cwd().as_uri(), Path("train0.py").absolute().as_uri()
+    directory, file = Path.cwd().as_uri(), Path("train0.py").absolute().as_uri()
     document = {"uri": file, "languageId": "python", "version": 1, "text": Path("train0.py").read_text()}
     pull: dict[str, Any] = {"textDocument": {"diagnostic": {}}}
     requests = messages(
-        {"id": 1, "method": "initialize", "params": {"rootUri": folder, "capabilities": pull}},
+        {"id": 1, "method": "initialize", "params": {"rootUri": directory, "capabilities": pull}},
         {"method": "initialized", "params": {}},
         {"method": "textDocument/didOpen", "params": {"textDocument": document}},
     )
@@ -376,7 +376,7 @@ class TestReports:
         attributes = {name: value for element in page.iter() for name, value in element.attrib.items()}
         assert not [name for name in attributes if name.startswith("on")]
         assert {link.get("href") for link in elements(page, "a")} == {"#findings", "#FSR101", "#f1"}
-        assert visible(trick).split() == said(elements(page, "h3")[0]).removesuffix(".py").split()
+        assert visible(trick).split() == text_of(elements(page, "h3")[0]).removesuffix(".py").split()
 
     def test_github(self, trick: str) -> None:
         first, second = shown("github", trick).removesuffix("\n").split("\n")
@@ -586,9 +586,9 @@ def keys() -> list[Path]:
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A state directory without a key."""
-    folder = tmp_path.with_name(f"{tmp_path.name}-home")
-    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
-    return folder
+    directory = tmp_path.with_name(f"{tmp_path.name}-home")
+    monkeypatch.setenv("XDG_STATE_HOME", str(directory))
+    return directory
 
 
 def check(*options: str, code: int) -> Result:
@@ -681,7 +681,7 @@ class TestPlantedCaches:
         assert not Path(".fsrace_cache").exists()
 
     @NEEDS_POSIX
-    @pytest.mark.parametrize("kind", ["link", "short", "pipe", "folder"])
+    @pytest.mark.parametrize("kind", ["link", "short", "pipe", "directory"])
     def test_invalid_key_is_not_used(self, home: Path, kind: str) -> None:
         key = home / "fsrace-lint" / "cache.key"
         key.parent.mkdir(parents=True)
@@ -834,10 +834,10 @@ def test_endless_input_files_are_not_read(names: tuple[str, ...], kind: str) -> 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
     """A directory next to the project, with a file that must not change."""
-    folder = tmp_path.with_name(f"{tmp_path.name}-outside")
-    folder.mkdir()
-    (folder / "precious").write_text("precious")
-    return folder
+    directory = tmp_path.with_name(f"{tmp_path.name}-outside")
+    directory.mkdir()
+    (directory / "precious").write_text("precious")
+    return directory
 
 
 WRITING: Final = (
@@ -852,18 +852,18 @@ WRITING: Final = (
 @NEEDS_POSIX
 @pytest.mark.parametrize("command", WRITING, ids=" ".join)
 class TestLinks:
-    @pytest.mark.parametrize("kind", ["precious", "dangling", "folder", "chain", "git"])
+    @pytest.mark.parametrize("kind", ["precious", "dangling", "directory", "chain", "git"])
     def test_link_out_of_the_project_is_not_followed(
         self, command: tuple[str, ...], kind: str, outside: Path
     ) -> None:
         write({"a.py": HAZARD, ".git/hooks/pre-push": "precious"})
-        target = {"git": Path(".git/hooks/pre-push"), "folder": outside}.get(kind, outside / kind)
+        target = {"git": Path(".git/hooks/pre-push"), "directory": outside}.get(kind, outside / kind)
         link = Path("link")
         if kind == "chain":
             Path("middle").symlink_to(outside / "precious")
             target = Path("middle")
         link.symlink_to(target)
-        named = "link/new" if kind == "folder" else "link"
+        named = "link/new" if kind == "directory" else "link"
         for name in (named, str(Path(named).absolute())):
             result = CliRunner().invoke(main.main, [part.format(name) for part in command])
             # a file that fsrace-lint did not write is refused before the link is detected
