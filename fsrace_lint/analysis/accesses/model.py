@@ -328,11 +328,6 @@ class Access(AtCall, Record, frozen=True, eq=False):
         return f"{self.callee}({'' if first else '..., '}{self.path_source})"
 
     @property
-    def destination(self) -> str:
-        """The path, or "the current directory"."""
-        return "the current directory" if self.path_source == "'.'" else self.path_source
-
-    @property
     def is_surely_a_path(self) -> bool:
         """Whether the API is known, and not only matched by the name of a method."""
         return not self.operation.api.startswith("*.")
