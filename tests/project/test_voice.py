@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -125,7 +126,7 @@ def helps() -> Iterator[tuple[str, str]]:
         name, command = waiting.pop()
         context = click.Context(command, info_name=name)
         options = [param.help or "" for param in command.params if isinstance(param, click.Option)]
-        yield f"{name} --help", "\n\n".join([command.help or "", command.short_help or "", *options])
+        yield f"{name} --help", "\n\n".join([inspect.cleandoc(command.help or ""), *options])
         if isinstance(command, click.Group):
             for each in command.list_commands(context):
                 found = command.get_command(context, each)

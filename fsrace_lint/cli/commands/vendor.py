@@ -29,7 +29,7 @@ Examples:
 def vendor_helpers(path: Path, *, only_check: bool, force: bool) -> None:
     """Copy the safe helpers to PATH, a single file that imports only the standard library.
 
-    If PATH is a directory, the file name is fs_safe.py. To make fixes import the copy, set
+    If PATH is a directory, the file name is `fs_safe.py`. To make fixes import the copy, set
     `helper-module` in pyproject.toml.
 
     Exit status: 0 if the copy is up to date, 1 if it is missing, outdated, or changed, 2 if it cannot be
