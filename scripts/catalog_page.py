@@ -45,7 +45,7 @@ Your model of a name replaces a built-in model of the same kind for this name. S
 [the setting `catalog`](settings.md#catalog)."""
 
 SCOPES: Final = """\
-A scope is the group of which a process is rank 0, or what a rank counts:
+A scope is the group in which a process is rank 0, or what a rank counts:
 
 * `"global"`: the processes of the job;
 * `"local"`: the processes of its node;

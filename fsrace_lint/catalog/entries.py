@@ -101,7 +101,7 @@ class Effect(CatalogEntry, frozen=True, kw_only=True):
     Without `=true`, no process does it if the call omits the argument.
     """
     guard: First | None = None
-    """The scope of which only rank 0 accesses the path, even if all ranks call it."""
+    """The scope in which only rank 0 accesses the path, even if all ranks call it."""
     globally: bool | str = False
     """Flags that change that scope to the whole job: `4:global_master` (any one is enough)."""
     synchronized: bool | str = False
@@ -142,7 +142,7 @@ class Guard(CatalogEntry, frozen=True, kw_only=True):
     """A rank check: a call or attribute that is true only on rank 0 of `scope`."""
 
     scope: First
-    """The group of which the process is rank 0."""
+    """The group in which the process is rank 0."""
     is_property: bool = False
     """Whether only the attribute is a rank check; a method of that name means something else."""
     needs_group: bool = False
@@ -168,7 +168,7 @@ class Variable(CatalogEntry, frozen=True, kw_only=True):
     all processes and decides itself which process writes.
     """
     scope: RankScope = "global"
-    """What a rank counts, or the group of which the process is rank 0 if a guard is true."""
+    """What a rank counts, or the group in which the process is rank 0 if a guard is true."""
 
 
 class EnvironmentEntry(CatalogEntry, frozen=True, kw_only=True):
@@ -184,7 +184,7 @@ class Decorator(CatalogEntry, frozen=True, kw_only=True):
     """A decorator whose function runs only on rank 0 of `scope`."""
 
     scope: First
-    """The group of which the process is rank 0."""
+    """The group in which the process is rank 0."""
     barrier: bool = False
     """Whether the other ranks wait for it."""
     mutes: bool = False
@@ -195,7 +195,7 @@ class RunOnce(CatalogEntry, frozen=True, kw_only=True):
     """A helper that runs the function passed to it only on rank 0 of `scope`."""
 
     scope: First
-    """The group of which the process is rank 0."""
+    """The group in which the process is rank 0."""
     barrier: bool = False
     """Whether the other ranks wait for it."""
     mutes: bool = False
@@ -220,7 +220,7 @@ class FirstContext(CatalogEntry, frozen=True, kw_only=True):
     """A context manager in which rank 0 of `scope` runs the body before all other ranks run it."""
 
     scope: First
-    """The group of which the process is rank 0."""
+    """The group in which the process is rank 0."""
     waits: Literal["barrier", "file"] = "barrier"
     """How the other ranks wait: in a barrier, or in a loop that polls for a file that rank 0 creates."""
     runs_given: bool = False

@@ -75,13 +75,18 @@ class _Commands(click.Group):
             ctx.exit(FAILED)
 
 
+_HELP: Final = getattr(click.exceptions, "NoArgsIsHelpError", ())
+"""The error whose message is the help; click 8.1 has none."""
+
+
 @contextlib.contextmanager
 def _visible_mistakes() -> Iterator[None]:
     """Escape control characters in messages of click, because a shell may have expanded file names."""
     try:
         yield
     except click.ClickException as error:
-        vars(error)["message"] = visible(error.message)  # click declares it as final
+        if not isinstance(error, _HELP):
+            vars(error)["message"] = visible(error.message)  # click declares it as final
         raise
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _SHOWN_CALLS: Final = 2
 _UNPROVEN: Final[Mapping[str, str]] = {
-    "evident": "runs in multiple processes, because the call itself coordinates them",
+    "evident": "runs in multiple processes, because the code checks ranks or calls collectives",
     "plausible": "may run in multiple processes: nothing in the project rules it out",
     "none": "nothing in the project shows that multiple processes run this",
 }

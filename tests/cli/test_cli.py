@@ -73,6 +73,13 @@ class TestHelp:
         for parameter in command.params:
             assert not isinstance(parameter, click.Option) or parameter.help, parameter.name
 
+    @pytest.mark.parametrize("arguments", [[], ["cache"], ["daemon"]])
+    def test_group_without_a_command_prints_help_in_lines(self, arguments: list[str]) -> None:
+        output = CliRunner().invoke(main.main, arguments).output
+        assert output.startswith("Usage: ")
+        assert "\n  " in output
+        assert "\\n" not in output
+
     def test_help_examples_run(self) -> None:
         write({"train.py": HAZARD, "data/a.py": HAZARD, "src/a.py": HAZARD})
         tried = 0

@@ -634,7 +634,7 @@ class TestFull:
     @pytest.mark.parametrize(
         ("evidence", "note"),
         [
-            ("evident", "runs in multiple processes, because the call itself coordinates them"),
+            ("evident", "runs in multiple processes, because the code checks ranks or calls collectives"),
             ("plausible", "may run in multiple processes: nothing in the project rules it out"),
             ("none", "nothing in the project shows that multiple processes run this"),
         ],

@@ -56,7 +56,7 @@ class Operation(Record, frozen=True):
         atomic: Whether the result appears atomically.
         synchronized: Whether concurrent calls by multiple processes are safe.
         skips: Whether it does nothing if the result exists.
-        only: The scope of which only rank 0 runs it, even if all ranks call it.
+        only: The scope in which only rank 0 runs it, even if all ranks call it.
         condition: The expression that decides whether this process runs it.
         target: The new path of a rename.
         tree: Whether it copies or deletes a directory with its whole content.

@@ -376,7 +376,7 @@ def _mark_exit(state: AbstractState, position: int, how: str) -> AbstractState:
 def _implications(
     end: AbstractState | None, before: AbstractState, otherwise: m.Expr
 ) -> Iterator[PathCondition]:
-    """Yield what holds after an `if` of which one branch can be left early.
+    """Yield what holds after an `if` if one of its branches can be left early.
 
     Either the other branch is taken, or the conditions for not leaving hold.
 
