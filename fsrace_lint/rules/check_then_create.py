@@ -1,9 +1,9 @@
 """File or symlink created after a separate existence check.
 
-Two processes can both find the file missing, and then both write it. Meanwhile, a third process
-finds the file and reads partial content. With a link, the slower process fails with
-`FileExistsError`. Deleting the old link first does not help: both processes can delete it before
-either one creates the new link. Later runs find the file, so tests rarely show the race.
+Two processes can both find the file missing, and then both write it. Meanwhile, a third process finds the
+file and reads partial content. With a link, the slower process fails with `FileExistsError`. Deleting the
+old link first does not help: both processes can delete it before either one creates the new link. Later
+runs find the file, so tests rarely show the race.
 
 Bad:
     import os
@@ -31,17 +31,17 @@ Good:
         return np.load(cache)
 
 Not reported when:
-* the file is written under another name and then renamed, or the call is atomic;
+* the file is written under a temporary name and then renamed, or the call is atomic;
 * the file is opened with mode `"x"`, or `FileExistsError` is handled where a link is created;
-* only one process per job, or one per node, runs the call, or one runs it before all others;
+* only one process per job, or one per node, runs the call, or one process runs it before all others;
 * a lock is held, or the file is a lock file (FSR501 reports that);
 * the path is private to the process;
 * with the default profile: the script runs in a single process, or the call only appends;
-* with the default profile: a caller lets one process go first (`main_process_first()`);
-* with the default profile: the branch for an existing path raises (still reported if all processes
-  of one job clearly run the call, with no barrier between the check and the call);
-* with the default profile: a link is deleted and recreated without a check, and perhaps only one
-  process runs the call.
+* with the default profile: one of multiple callers lets one process go first (`main_process_first()`);
+* with the default profile: the code raises on purpose if the path exists. This is still reported if every
+  process of a job clearly runs the code with no barrier before the call: the fastest process creates the
+  file, and the others raise;
+* with the default profile: a link is recreated without a check, perhaps by only one process.
 """
 
 from __future__ import annotations

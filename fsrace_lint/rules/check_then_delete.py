@@ -26,7 +26,8 @@ Fix: `missing-ok` (safe after a check, unsafe after a listing) accepts that the 
 deleted. It passes `missing_ok=True` to `Path.unlink()`, or wraps `os.remove()` in
 `contextlib.suppress(FileNotFoundError)`. The check stays, because it also excludes other paths:
 `exists()` is false for a dangling link, and `isfile()` is false for a directory. For
-`shutil.rmtree()` the fix passes `ignore_errors=True`, which is unsafe because it hides other errors.
+`shutil.rmtree()` the fix passes `ignore_errors=True`, which is unsafe because it hides other
+errors.
 
 Not reported when:
 * the call passes `missing_ok=True` or `ignore_errors=True`;
@@ -34,8 +35,8 @@ Not reported when:
 * only one process runs the call, or one process runs it before all others (`main_process_first()`);
 * a lock is held;
 * the path is private to the process;
-* the branch for a missing path raises, so failing is intentional;
-* all ranks clearly run the call, and delete what they listed (FSR202 reports that);
+* the code raises on purpose if the path is missing;
+* all ranks clearly delete the paths that they listed (FSR202 reports that);
 * the script runs in a single process, unless you pass `--profile strict`.
 """
 

@@ -1,8 +1,8 @@
 """Directory created after a separate existence check.
 
-Two processes can both find the directory missing. One of them creates it, and the
-slower one fails with `FileExistsError`. This usually happens only on the first launch. Later runs
-find the directory, so tests that reuse it never show the race.
+Two processes can both find the directory missing. One of them creates it, and the slower one fails
+with `FileExistsError`. This usually happens only on the first launch. Later runs find the
+directory, so tests that reuse it never show the race.
 
 Bad:
     import os
@@ -21,9 +21,10 @@ Good:
 
 Fix: `exist-ok`: pass `exist_ok=True`. The fix is safe if the condition checks only the created
 directory or a path inside it, and the body of the `if` contains only the call. `os.mkdir()` has no
-such parameter. The fix replaces it with `Path(…).mkdir(exist_ok=True)`, or wraps it in a `try` that
-ignores `FileExistsError` if the path is a directory. The fix removes an `isdir()` check. It keeps an
-`exists()` check: without the check, the call would fail if the path is a file.
+such parameter, so the fix replaces it with `Path(…).mkdir(exist_ok=True)`, or wraps it in a `try`
+that ignores `FileExistsError` if the path is a directory. The fix removes an `isdir()` check. It
+keeps an `exists()` check, because that check skips the call if the path is a file. Without the
+check, the call would fail.
 
 Not reported when:
 * the call passes `exist_ok=True`;
@@ -31,8 +32,9 @@ Not reported when:
 * only one process runs the call, or one process runs it before all others (`main_process_first()`);
 * a lock is held;
 * the path is private to the process;
-* the code raises on purpose if the path exists. Exception: if every process of a job clearly runs
-  the code, it is reported, because the fastest process creates the directory and the others raise;
+* the code raises on purpose if the path exists. This is still reported if every process of a job
+  clearly runs the code with no barrier before the call: the fastest process creates the directory,
+  and the others raise;
 * the script runs in a single process, unless you pass `--profile strict`.
 """
 

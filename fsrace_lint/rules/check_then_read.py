@@ -1,4 +1,4 @@
-"""File that other code can delete is read after a separate existence check.
+"""File read after a separate existence check while other code deletes it.
 
 A process finds a file, by a check or in a listing, and then opens it. In between, other code of
 this project deletes or renames the file: it rotates checkpoints, cleans a cache, or claims a shard.
@@ -42,7 +42,7 @@ Good:
 
 Not reported when:
 * `FileNotFoundError`, `OSError`, or `Exception` is caught or suppressed;
-* no code of the project deletes or renames such a file;
+* no other code of the project deletes or renames the file;
 * a lock is held;
 * only one process reads the file, or one process reads it before all others;
 * the path is private to the process;

@@ -1,8 +1,9 @@
 """Collective guarded by a filesystem or clock check that can differ between ranks.
 
 Two ranks check whether a file exists. One checks before the file is created and the other one
-after, or their nodes see different files. Only one of them enters the collective. Both hang: one in
-this collective, the other one in the next.
+after, or their nodes see different files. Only one of them enters the *collective*, a call that
+every rank must make, such as a barrier. Both hang: one in this collective, the other one in the
+next.
 
 Bad:
     import os
@@ -29,15 +30,16 @@ Good:
 
 The same holds for a listing (`os.listdir()`, `glob`), a clock (`time.time()`), the host name, and
 an exception from a filesystem call. It also holds for a random number, unless the project sets a
-seed. The rule also reports a loop over a listing that calls a collective. It also reports a
-collective save to a name that each rank finds by itself, such as the next `version_N`.
+seed. The rule also reports a loop over a listing that calls a collective. It also reports a save in
+which all ranks take part, if each rank chooses the name by its own check, such as the first unused
+`version_N`.
 
 Not reported when:
-* the answer is broadcast or gathered before the condition uses it;
-* the other branch calls the same collective;
+* the ranks exchange the answer before the condition uses it (broadcast, gather);
+* the ranks in the other branch call the same collective;
 * the ranks that miss the collective fail with an exception, unless you pass `--profile strict`;
-* a setting in the called function also decides whether it calls the collective, unless you pass
-  `--profile strict`.
+* the branch calls a function that calls the collective only under another condition, such as a
+  setting, unless you pass `--profile strict`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Collective called by only some ranks (deadlock).
+"""Barrier or other collective called by only some ranks (deadlock).
 
 A collective is a call that every rank must make, such as a barrier, a broadcast, or a save in which
 all ranks take part. It returns only after every rank has called it. If a rank check, an early
-return, or an exception keeps one rank away, the other ranks hang. The job fails when the process
-group times out, often half an hour later and far from the cause.
+return, or an exception keeps one rank away, the other ranks hang. The job fails when the collective
+times out, often half an hour later and far from the cause.
 
 Bad:
     import torch
@@ -26,19 +26,19 @@ Good:
         dist.barrier()
 
 The rule looks in branches, in exception handlers, and after code where some ranks `return` or
-`raise`. It also looks in `with` blocks such as `with main_process_first():`, and in functions that a
-decorator or a helper such as `run_on_main()` runs on one rank. A call to one of your own
+`raise`. It also looks in `with` blocks such as `with main_process_first():`, and in functions that
+a decorator or a helper such as `run_on_main()` runs on one rank. A call to one of your own
 functions counts as a collective if that function calls a collective, directly or indirectly. If a
 branch has multiple collectives, the rule reports the first one and lists the rest.
 
 Not reported when:
 * the condition has the same value on all ranks, because it depends on a setting, the world size,
   `is_initialized()`, or a value that an earlier call broadcast or gathered;
-* the remaining ranks call the same collective, in the other branch or under a later, opposite check
-  (`if rank != 0: barrier()`, then `if rank == 0: barrier()`);
-* the call names a process group other than the default one (`group=`);
-* with the default profile: the branch calls a function that runs the collective only if a
-  configuration value is set.
+* the other ranks call the same collective, in the other branch or under a later, opposite check
+  (`if rank != 0: barrier()`, then `if rank == 0: barrier()`), so all ranks meet;
+* the call is for a group of ranks that it names (`group=`), not for all ranks;
+* with the default profile: the branch calls a function that calls the collective only under another
+  condition, such as a setting.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Temporary file name is the same on every rank.
 
-A temporary file, such as `model.pt.tmp`, is renamed or deleted soon after the write. If all ranks
-use the same name, they truncate each other's file. One rank renames the file while another rank
-still writes it, and the slower rank has no file to rename: it fails with `FileNotFoundError`.
+Temporary files such as `model.pt.tmp` are soon renamed or deleted. If all ranks use one name, they truncate
+each other's file, and a rank that renames the file too late fails with `FileNotFoundError`.
 
 Bad:
     import os
@@ -32,10 +31,11 @@ Good:
 Not reported when:
 * only one process per job, or one per node, runs the call, or a lock is held;
 * the name contains the rank, or comes from `tempfile` or `uuid`;
-* with the default profile: only the PID differs (processes on two nodes can have the same PID);
-* with the default profile: the file is appended to, or one process per process group writes it;
-* with the default profile: perhaps only one process runs the call, or part of the path is unknown
-  and the file is not deleted later (unless a check of the final path shows that it is a cache).
+* with the default profile: the name contains the PID, which can be the same on two nodes;
+* with the default profile: the file is appended to, or one rank of each group of ranks writes it;
+* with the default profile: it is not clear that multiple processes run the call, and the file is not a
+  cache (the code writes a cache only if its final file is missing);
+* with the default profile: part of the path is unknown, and the file is neither a cache nor deleted later.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Global-rank check guards a node-local path that every node reads.
+"""Path created on one node's own disk, but used on every node.
 
-A job has only one process with global rank 0. A file that this process writes to `/tmp`, or to
-another local disk, exists only on its own node. Ranks on other nodes fail with `FileNotFoundError`,
-or read what an earlier job left. A test on one node does not show it.
+A *global rank* is the number of a process in the whole job, so only one process has global rank 0.
+A file that this process writes to `/tmp`, or to another local disk, exists only on its own node
+(machine). Ranks on other nodes fail with `FileNotFoundError`, or read a file that an earlier job
+left there. A test on one node does not show it.
 
 Bad:
     import torch
@@ -30,14 +31,14 @@ Good:
 
 Node-local paths are `/tmp`, `$TMPDIR`, and the like, all paths in `local-paths`, and every path
 with `filesystem = "local"`. For paths that these two settings name, the rule also reports code that
-lets the main process go first. On every other node, all processes then run the code at once. The
-rule also reports the path of a new temporary file or directory that is sent to ranks on other
-nodes.
+lets the main process go first. The main process is on one node only. On every other node, all
+processes then run the code at once. The rule also reports a new temporary file or directory whose
+path is sent to ranks on other nodes.
 
 Not reported when:
 * only the main process uses the path;
 * processes of other nodes create the path too;
-* a call in the project starts the processes of the job, so all of them are on one node, and no
+* a call in the project starts all processes of the job, which are therefore on one node, and no
   setting says otherwise;
 * the path is a cache, data, or a download, and no setting says whether it is node-local, unless you
   pass `--profile strict`.

@@ -1,8 +1,9 @@
 """Rank checked before the process group is initialized.
 
-`get_rank() if is_initialized() else 0` returns 0 until the process calls `init_process_group()`.
-The same holds for every helper built like it. Until then, each process acts as rank 0, and all of
-them do what only one should do. A test with one process does not show it.
+`get_rank() if is_initialized() else 0` returns 0 until the process calls `init_process_group()`,
+which connects the processes of the job as a *process group*. The same holds for every helper built
+like it. Until then, each process acts as rank 0, and all of them do what only one should do. A test
+with one process does not show it.
 
 Bad:
     import torch.distributed as dist
@@ -34,9 +35,10 @@ Good:
 
 Not reported when:
 * the rank is known earlier, because it comes from the environment (`RANK`);
-* the process group is initialized first, or only if it does not exist yet, so it may already exist;
+* the process group is initialized before the check;
+* the code initializes the process group only if there is none, so it may exist before the check;
 * the process that passes the check returns or exits before the process group is initialized;
-* another rank check, a lock, or the path keeps the processes apart.
+* another rank check, a lock, or a separate path for each process prevents the race.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Local-rank check guards a path shared by all nodes.
+"""One process on each node changes a path that all nodes share.
 
-Local ranks repeat on every node, so each node has a local rank 0. Processes of different nodes
-write, rename, or delete the same path at once. A checkpoint holds a mixture, or the second rename
-fails with `FileNotFoundError`. A test on one node does not show it.
+A *local rank* is the number of a process within its node (machine), so each node has a local rank 0. Under
+a local-rank check, one process on each node writes, renames, or deletes the same path at once. A checkpoint
+is a mix of two writes, or the second rename fails with `FileNotFoundError`. A test on one node does not
+show it.
 
 Bad:
     import os
@@ -25,20 +26,19 @@ Good:
             torch.save(model.state_dict(), f"{output_dir}/model.pt")
 
 Not reported when:
-* each node has its own copy of the path: below `/tmp`, in `local-paths`, or with
-  `filesystem = "local"`;
-* the path contains the node rank or the host name;
+* each node has its own copy of the path: below `/tmp`, in `local-paths`, or with `filesystem = "local"`;
+* the path contains the number of the node or the host name;
 * the code accepts or handles the failure on the slower node;
 * a lock is held;
-* a condition asks for one write per node (`save_on_each_node`, `node_rank`), or a framework calls
-  the code once per node (`prepare_data()`);
-* with the default profile: the name of the path does not suggest a checkpoint, log, or result, and
-  neither `shared-paths` nor `filesystem = "shared"` makes it shared (each node may have its own
-  caches and data);
+* a condition asks for one write per node (`save_on_each_node`, `node_rank`), or a framework calls the code
+  once per node (`prepare_data()`);
+* with the default profile: the name does not suggest a checkpoint, log, or result, so each node may have
+  its own copy, as of a cache. It is still reported if `shared-paths` or `filesystem = "shared"` says that
+  the nodes share the path;
 * with the default profile: the file is appended to or replaced atomically;
 * with the default profile: a setting can change the check to the global rank;
-* with the default profile: the check uses a rank per filesystem (`FS_LOCAL_RANK`), and the
-  operation is a plain write.
+* with the default profile: the check selects one process per filesystem (`FS_LOCAL_RANK`), and the call
+  only writes or copies a file.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ Good:
 
 Not reported when:
 * the lock is held as long as the file exists, and its owner deletes the file to release it;
-* the code compares the locked file with the file of that name (`st_ino`, `samestat()`);
+* the code checks that the locked file is still the file with that name (`st_ino`, `samestat()`);
 * only one process per job, or one per node, deletes the file;
 * the path is private to the process.
 """

@@ -28,7 +28,8 @@ Good:
 
 Not reported when:
 * the files that the locked code accesses are private to the process too;
-* the name contains only the local rank or the node;
+* the name differs only by the node, or by the *local rank* (the number of a process within its
+  node);
 * nothing is known to run while the lock is held, unless you pass `--profile strict`.
 """
 

@@ -29,7 +29,8 @@ Good:
         dist.barrier()
 
 Not reported when:
-* only one process per job, per node, or per process group runs the call;
+* only one process per job, or one per node, runs the call;
+* one rank of each group of ranks runs the call (`if tp_rank == 0:`);
 * `FileExistsError` is caught or suppressed;
 * a lock is held;
 * the path is private to the process, or on a local disk of the node;

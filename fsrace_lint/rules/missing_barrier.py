@@ -1,8 +1,8 @@
 """Missing barrier between a write on one rank and a read on the others.
 
-A rank check lets one rank do the work, but the other ranks do not wait for it. A fast rank fails
-with `FileNotFoundError`, or reads a partial file. If rank 0 deletes a file, a slow rank might
-still need it. On one node with a warm cache, the write usually ends before the read begins.
+A rank check lets one rank do the work, but no barrier makes the other ranks wait for it. A fast rank fails
+with `FileNotFoundError`, or reads a partial file. If rank 0 deletes a file, a slow rank might still need
+it. On one node with a warm cache, the write usually ends before the read begins.
 
 Bad:
     import numpy as np
@@ -30,18 +30,18 @@ The rule also reports code in which one rank
 * reads files that all ranks write;
 * deletes files that other ranks still use;
 * clears a directory that other ranks write to;
-* creates a file before the others check that none exists from an earlier run (the others then fail).
+* creates a file that the other ranks then mistake for one from an earlier run, so that they fail.
 
-The operations can be in called functions. A barrier that depends on a filesystem check does not
-count, because ranks can get different answers.
+The operations can be in called functions. A barrier that depends on a filesystem check does not count,
+because ranks can get different answers.
 
 Not reported when:
-* a barrier, broadcast, gather, or collective save is called between the two operations, even if a
-  setting or `is_initialized()` decides whether it runs;
-* the barrier is two-sided: `if rank != 0: barrier()` before the work, `if rank == 0: barrier()`
-  after it;
+* between the two operations, all ranks call a barrier, a broadcast, a gather, or a save in which all ranks
+  take part, even if a setting or `is_initialized()` decides whether the call runs;
+* the other ranks wait in `if rank != 0: barrier()` before the work, until rank 0 has done the work and
+  calls `if rank == 0: barrier()`;
 * a context manager lets the main process go first (`main_process_first()`);
-* the code that uses the path is under the same rank check;
+* the same rank check guards the code that uses the path;
 * a lock is held for both operations;
 * the code that uses the path handles `FileNotFoundError`.
 """

@@ -29,13 +29,14 @@ claims a run directory.
 
 Not reported when:
 * the call passes `exist_ok=True` or `dirs_exist_ok=True`;
-* `FileExistsError`, `OSError`, or `Exception` is caught or suppressed, because the code then expects
-  that only one process creates the directory;
-* an existence check of the path comes first (see FSR101 and FSR102);
+* `FileExistsError`, `OSError`, or `Exception` is caught or suppressed, because the code then
+  expects that only one process creates the directory;
+* the code first checks whether the path exists (FSR101 or FSR102 reports that);
 * only one process per job, or one per node, runs the call;
 * a lock is held;
 * the path is private to the process;
-* with the default profile: perhaps only one process runs the call, or one per process group does.
+* with the default profile: it is not clear that multiple processes run the call;
+* with the default profile: one rank of each group of ranks runs the call (`if tp_rank == 0:`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """State file overwritten in place instead of atomically.
 
-The call truncates the file and then writes it. If the process is killed in between, the next run
-reads a partial file. A concurrent reader can see the partial file too. Similarly, a link that is
-deleted and recreated is missing for a moment. Tests rarely kill a process during a write.
+The call truncates the file and then writes it. If the process is killed in between, the next run reads a
+partial file. A concurrent reader can see the partial file too. Similarly, a link that is deleted and
+recreated is missing for a moment. Tests rarely kill a process during a write.
 
 Bad:
     import torch
@@ -25,19 +25,22 @@ Good:
             torch.save(state, "checkpoints/latest.pt.tmp")
             os.replace("checkpoints/latest.pt.tmp", "checkpoints/latest.pt")
 
-The rule reports a file whose name suggests a pointer (`latest`) or a state file (`status`) and
-contains no step or hash. It also reports a file that an existence check accepts as complete, if
-multiple processes clearly run the code. (If all of them write the file, FSR102 reports that.)
+The rule reports a file whose name suggests a pointer (`latest`) or a state file (`status`) and contains no
+step or hash. It also reports a cache: a file that the code writes only if the file is missing. If the
+process is killed during the write, the next run takes the partial file for complete. By default, a cache is
+reported only if multiple processes clearly run the code.
 
 Not reported when:
 * the file is renamed afterwards, or its name says that it is temporary;
 * the call only appends to the file;
-* all processes clearly write the file (FSR201 reports that);
-* the branch for an existing path raises;
-* a lock is held for the write (still reported if an existence check of the file holds the same
-  lock; with `--profile strict`, also if the check holds no lock);
+* all processes clearly write the file at once (FSR201 reports that, or FSR102 if a check comes first);
+* the code raises on purpose if the file exists;
+* a lock is held for the write. A cache is still reported, because a lock does not help after a crash: the
+  partial file stays, and the next check finds it;
+* with the default profile: a lock is held for the write of a cache, but not for the check (see FSR504);
 * the script runs in a single process, unless you pass `--profile strict`;
-* the file is a checkpoint or an index with another name, unless you pass `--profile strict`.
+* the file is a checkpoint or an index whose name suggests neither a pointer nor a state file (`model.pt`),
+  unless you pass `--profile strict`.
 """
 
 from __future__ import annotations

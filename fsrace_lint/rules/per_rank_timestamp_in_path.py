@@ -35,10 +35,10 @@ Not reported when:
 * only one process per job, or one per node, runs the call;
 * a lock is held;
 * the same function broadcasts a value from one rank to all ranks, such as the name;
-* the path also contains the rank or the PID, so each process has its own path on purpose;
+* the path also contains the rank or the PID, so each process is meant to have its own path;
 * the name says that the file is temporary, or the file is renamed afterwards;
 * a random value (`uuid4()`) is only in the name of the file;
-* with the default profile: perhaps only one process runs the call;
+* with the default profile: it is not clear that multiple processes run the call;
 * with the default profile: the timestamp is in the name of a file, not of a directory;
 * with the default profile: the directory name is random (`uuid4()`), not a timestamp;
 * with the default profile: another part of the path is unknown.

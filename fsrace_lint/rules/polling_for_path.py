@@ -1,7 +1,7 @@
 """Polling for a file instead of using a barrier.
 
-An existing file may be incomplete, left over from an earlier run, or hidden by a stale NFS answer.
-If the process that creates it fails, other ranks wait forever, or give up and miss a collective.
+An existing file may be incomplete, left over from an earlier run, or hidden by a stale NFS answer. If the
+process that creates it fails, other ranks wait forever, or give up and miss the next barrier.
 
 Bad:
     import os
@@ -24,12 +24,12 @@ Good:
 
 Not reported when:
 * the path is private to the process, or the code waits until a lock file is deleted;
-* with the default profile: it is not clear that multiple processes run the loop (still reported if
-  it waits forever for a file whose name is written out);
+* with the default profile: it is not clear that multiple processes run the loop. It is still reported if it
+  waits without a limit for a file with a fixed name, because a file of an earlier run ends that wait;
 * with the default profile: only one process waits, or the code waits until a path is deleted;
-* with the default profile: the limit is ten minutes or more, as in a collective, or is not known;
+* with the default profile: the wait is limited to ten minutes or more, or to a time that is not known;
 * with the default profile: the ranks synchronize before the wait, so only the filesystem can lag;
-* with the default profile: a helper gets the path, unless the caller creates and keeps the file.
+* with the default profile: a helper receives the path, unless its caller creates and keeps the file.
 """
 
 from __future__ import annotations

@@ -30,11 +30,12 @@ Good:
             stream.write(data)
         os.replace(beside, target)
 
-On one machine, all of these directories can be on one filesystem, so tests do not show the error.
+On a test machine, the temporary directory and the target can be on one filesystem, so tests do not
+show the error.
 
 Not reported when:
 * the temporary file is created in the directory of the target (`dir=`);
-* the target is on a local disk of the node too;
+* the target is on a local disk too;
 * nothing is known about the location of the target;
 * the profile is the default one, because only `--profile strict` enables this rule.
 """

@@ -1,8 +1,9 @@
 """Run-once helper receives `f()` instead of `f`.
 
-`run_on_main(prepare())` first calls `prepare()` on every process, and then passes the result to
-`run_on_main()`. Every process has done the work, and the helper has nothing left to run. With one
-process, the outcome is the same, so tests do not show it.
+A run-once helper runs a function in only one process. `run_on_main(prepare())` first calls
+`prepare()` on every process, and then passes the result to `run_on_main()`. Every process has done
+the work, and the helper has nothing left to run. With one process, the outcome is the same, so
+tests do not show it.
 
 Bad:
     from speechbrain.utils.distributed import run_on_main
@@ -27,9 +28,9 @@ Good:
         run_on_main(prepare, args=[folder])
 
 Not reported when:
-* the call in the argument returns a function (`functools.partial()`, a decorator, a method that
-  returns another one), or it is not known what it returns;
-* the result is passed where the helper takes an argument for the function.
+* the call in the argument returns a function, such as `functools.partial()` or a decorator;
+* it is not known what the call in the argument returns;
+* the helper expects an argument of the function there, not the function itself.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Multiple processes download to the same file.
 
-Each process truncates the file that another process is still writing. A process that finds the file
-reads a partial download. With a warm cache nothing is downloaded, so tests never show it.
+Each process truncates the file that another process is still writing. A process that finds the file reads a
+partial download. With a warm cache nothing is downloaded, so tests never show it.
 
 Bad:
     import os
@@ -28,18 +28,18 @@ Good:
             os.replace(part, weights)
         return weights
 
-A download is a known call, a program (`wget`), or a write of a server's response to a file. If a
-function receives the path as a parameter, the finding is at the call of that function.
+A download is a known call, a program (`wget`), or a write of a server's response to a file. If a function
+receives the path as a parameter, the finding is at the call of that function.
 
 Not reported when:
 * only one process per job, or one per node, runs the call;
-* one process runs the call before all others, and a check finds the file;
-* a lock is held (also by `huggingface_hub` itself), or the file is private or renamed later;
-* with the default profile: the file is an item of divided work, or any check stops later processes;
-* with the default profile: the call is atomic (`torch.hub`), and skips or checks an existing file;
-* with the default profile: no check comes first, and perhaps only one process runs the call;
-* with the default profile: no check comes first, and the call is atomic (still reported if the
-  whole path is known, or if processes wait for the file here).
+* one process runs the call before all others, and the other processes check for the file;
+* a lock is held, by your code or by the library (`huggingface_hub`);
+* each process downloads to a file of its own, or to a temporary file that is renamed later;
+* with the default profile: the file is one of many items that are divided among the processes;
+* with the default profile: one process goes first, and the other processes check for some path;
+* with the default profile: no check comes first, and it is not clear that multiple processes run the call;
+* with the default profile: the call is atomic (`torch.hub`), and does not clearly repeat a whole download.
 """
 
 from __future__ import annotations

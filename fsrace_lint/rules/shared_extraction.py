@@ -31,7 +31,8 @@ directory of its own. If the target exists, `shutil.move()` puts the second tree
 
 Not reported when:
 * only one process per job, or one per node, runs the call;
-* one process runs the call before all others, and the other processes check for the result;
+* one process runs the call before all others, and the other processes check for the extracted
+  files;
 * a lock is held;
 * the target directory is private to the process, such as a temporary directory that `os.rename()`
   or `os.replace()` moves into place afterwards;

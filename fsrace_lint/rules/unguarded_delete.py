@@ -1,8 +1,8 @@
 """Every rank deletes or moves the same path.
 
-The first rank succeeds, and all other ranks fail with `FileNotFoundError`. Typical cases are a
-staging directory that all ranks rename, and a file that one rank wrote and all ranks delete. A fast
-rank can also delete a file before a slower rank has read it.
+The first rank succeeds, and all other ranks fail with `FileNotFoundError`. Typical cases are a staging
+directory that all ranks rename, and a file that one rank wrote and all ranks delete. A fast rank can also
+delete a file before a slower rank has read it.
 
 Bad:
     import os
@@ -37,17 +37,18 @@ Not reported when:
 * `FileNotFoundError`, `OSError`, or `Exception` is caught or suppressed;
 * an exception handler runs the call and then raises;
 * only one process per job, or one per node, runs the call;
-* an earlier call deletes or moves another file, so all processes but one fail there;
+* an earlier call already lets only one process continue, because it deletes or moves a different file;
 * the path is private to the process, or the process created it exclusively (mode `"x"`);
 * a lock is held;
-* the same function deletes the path after an existence check (see FSR103), or moves it after a
-  check that raises if it is missing;
-* the path comes from a listing, and perhaps only one process runs the call (see FSR103);
+* the same function checks whether the path exists before it deletes it (FSR103 reports that);
+* the same function raises on purpose if the path is missing, before it moves it;
+* the path comes from a listing, and it is not clear that all ranks delete it (FSR103 reports that);
 * the directory is recreated afterwards (FSR203 reports that);
 * the call renames a file that all ranks wrote in the same function (FSR201 reports that);
 * nothing is known about the path;
-* with the default profile: one process per process group runs the call;
-* with the default profile: part of the path is unknown, or perhaps only one process runs the call.
+* with the default profile: one rank of each group of ranks runs the call (`if tp_rank == 0:`);
+* with the default profile: part of the path is unknown;
+* with the default profile: it is not clear that multiple processes run the call.
 """
 
 from __future__ import annotations

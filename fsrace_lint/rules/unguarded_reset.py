@@ -34,9 +34,9 @@ Not reported when:
 * only one process per job, or one per node, runs the calls;
 * a lock is held;
 * the path is private to the process;
-* with the default profile: one process per process group runs the calls;
+* with the default profile: one rank of each group of ranks runs the calls (`if tp_rank == 0:`);
 * with the default profile: part of the path is unknown;
-* with the default profile: perhaps only one process runs the calls.
+* with the default profile: it is not clear that multiple processes run the calls.
 """
 
 from __future__ import annotations

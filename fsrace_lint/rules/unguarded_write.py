@@ -1,8 +1,8 @@
 """Every rank writes the same file.
 
-All ranks truncate and write one file at the same time. The file can end up empty, truncated, or
-with a mix of data from multiple ranks. A process that reads the file meanwhile can see any of these.
-A small file usually ends up correct, so tests do not show the race.
+All ranks truncate and write one file at the same time. The file can end up empty, truncated, or with a mix
+of data from multiple ranks. A process that reads the file meanwhile can see any of these. A small file
+usually ends up correct, so tests do not show the race.
 
 Bad:
     import torch
@@ -23,20 +23,21 @@ Good:
         if dist.get_rank() == 0:
             torch.save(model.state_dict(), "checkpoint.pt")
 
-If a function receives the path as a parameter and its callers are known, the rule checks its
-callers instead. It reports each caller without a rank check.
+If a function receives the path as a parameter and its callers are known, the rule checks its callers
+instead. It reports each caller without a rank check. A *collective*, mentioned below, is a call that every
+rank must make, such as a barrier.
 
 Not reported when:
 * only one process per job, or one per node, runs the call (rank check here or in all callers);
 * one process runs the call before all others, and the other processes check for the file;
-* a lock is held, or the file is a lock file, or the file is locked after it is opened;
+* a lock is held, the file is a lock file, or the file is locked after it is opened;
 * the path contains the rank, the PID, or a temporary name;
 * the code first checks whether the file exists (FSR102 reports that);
 * the file is a temporary file with the same name on all ranks (FSR205 reports that);
-* with the default profile: one rank of each process group runs the call (`if tp_rank == 0:`);
+* with the default profile: one rank of each group of ranks runs the call (`if tp_rank == 0:`);
 * with the default profile: the file is appended to, or changed without truncation;
-* with the default profile: part of the path is unknown and can differ between processes, or nothing
-  shows that multiple processes run the call.
+* with the default profile: part of the path is unknown and can differ between processes;
+* with the default profile: it is not clear that multiple processes run the call.
 """
 
 from __future__ import annotations
