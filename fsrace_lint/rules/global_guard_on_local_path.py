@@ -1,9 +1,9 @@
 """Path created on one node's own disk, but used on every node.
 
-A *global rank* is the number of a process in the whole job, so only one process has global rank 0.
-A file that this process writes to `/tmp`, or to another local disk, exists only on its own node
-(machine). Ranks on other nodes fail with `FileNotFoundError`, or read a file that an earlier job
-left there. A test on one node does not show it.
+A *global rank* is the number of a process in the whole job, and a *local rank* is its number within
+its node (machine). A file that global rank 0 writes to `/tmp`, or to another local disk, exists
+only on its own node. Ranks on other nodes fail with `FileNotFoundError`, or read a file that an
+earlier job left there. A test on one node does not show it.
 
 Bad:
     import torch

@@ -2,8 +2,8 @@
 
 `get_rank() if is_initialized() else 0` returns 0 until the process calls `init_process_group()`,
 which connects the processes of the job as a *process group*. The same holds for every helper built
-like it. Until then, each process acts as rank 0, and all of them do what only one should do. A test
-with one process does not show it.
+like it. Until that call, each process acts as rank 0, and all of them do what only one should do. A
+test with one process does not show it.
 
 Bad:
     import torch.distributed as dist

@@ -36,7 +36,7 @@ Not reported when:
   its own copy, as of a cache. It is still reported if `shared-paths` or `filesystem = "shared"` says that
   the nodes share the path;
 * with the default profile: the file is appended to or replaced atomically;
-* with the default profile: a setting can change the check to the global rank;
+* with the default profile: a setting can make it a check of the global rank (the number in the whole job);
 * with the default profile: the check selects one process per filesystem (`FS_LOCAL_RANK`), and the call
   only writes or copies a file.
 """

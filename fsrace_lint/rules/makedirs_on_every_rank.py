@@ -1,8 +1,8 @@
 """`makedirs(exist_ok=True)` on every rank can fail on NFS.
 
 `os.makedirs(exist_ok=True)` first tries to create the directory. If that fails, it checks whether
-the path is a directory. On NFS, each node caches the answers of the server for a few seconds. A
-node that recently saw no directory can get this stale answer again, so the call raises
+the path is a directory. On NFS, each node (machine) caches the answers of the server for a few
+seconds. A node that recently saw no directory can get this stale answer again, so the call raises
 `FileExistsError` in spite of `exist_ok=True`. The more ranks call it at once, the more often it
 fails. A local disk never shows it.
 

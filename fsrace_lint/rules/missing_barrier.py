@@ -32,8 +32,8 @@ The rule also reports code in which one rank
 * clears a directory that other ranks write to;
 * creates a file that the other ranks then mistake for one from an earlier run, so that they fail.
 
-The operations can be in called functions. A barrier that depends on a filesystem check does not count,
-because ranks can get different answers.
+The two operations can be in functions that the code calls. A barrier that depends on a filesystem check
+does not count, because ranks can get different answers.
 
 Not reported when:
 * between the two operations, all ranks call a barrier, a broadcast, a gather, or a save in which all ranks

@@ -26,9 +26,9 @@ Good:
             os.replace("checkpoints/latest.pt.tmp", "checkpoints/latest.pt")
 
 The rule reports a file whose name suggests a pointer (`latest`) or a state file (`status`) and contains no
-step or hash. It also reports a cache: a file that the code writes only if the file is missing. If the
-process is killed during the write, the next run takes the partial file for complete. By default, a cache is
-reported only if multiple processes clearly run the code.
+step number or hash. It also reports a cache: a file that the code writes only if the file is missing. If
+the process is killed during the write, the next run takes the partial file for complete. By default, a
+cache is reported only if multiple processes clearly run the code.
 
 Not reported when:
 * the file is renamed afterwards, or its name says that it is temporary;

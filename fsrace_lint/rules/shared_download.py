@@ -28,8 +28,8 @@ Good:
             os.replace(part, weights)
         return weights
 
-A download is a known call, a program (`wget`), or a write of a server's response to a file. If a function
-receives the path as a parameter, the finding is at the call of that function.
+A download is a known call, a program (`wget`), or code that saves a server's response. If a function
+receives the path, its call is reported. A *local rank* numbers the processes of one machine.
 
 Not reported when:
 * only one process per job, or one per node, runs the call;

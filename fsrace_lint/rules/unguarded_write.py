@@ -24,8 +24,8 @@ Good:
             torch.save(model.state_dict(), "checkpoint.pt")
 
 If a function receives the path as a parameter and its callers are known, the rule checks its callers
-instead. It reports each caller without a rank check. A *collective*, mentioned below, is a call that every
-rank must make, such as a barrier.
+instead. It reports each caller without a rank check. A *local rank* is the number of a process within its
+node (machine). A *collective* is a call that every rank must make, such as a barrier.
 
 Not reported when:
 * only one process per job, or one per node, runs the call (rank check here or in all callers);
