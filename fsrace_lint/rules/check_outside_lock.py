@@ -29,7 +29,7 @@ Good:
                 urllib.request.urlretrieve(url, path)
 
 Not reported when:
-* the code checks the path again while it holds the lock, also in a called function;
+* the code, or a function that it calls, checks the path again while it holds the lock;
 * repeating the work does no harm (`exist_ok=True`, a complete file that is renamed into place, an
   appended line);
 * only one process per job, or one per node, runs the code;

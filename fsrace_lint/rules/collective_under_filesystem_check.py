@@ -2,8 +2,8 @@
 
 Two ranks check whether a file exists. One checks before the file is created and the other one
 after, or their nodes see different files. Only one of them enters the *collective*, a call that
-every rank must make, such as a barrier. Both hang: one in this collective, the other one in the
-next.
+every rank must make, such as a barrier. Both hang, one in this collective and the other one in the
+next, until the *process group*, which connects the ranks, times out.
 
 Bad:
     import os

@@ -2,8 +2,8 @@
 
 A collective is a call that every rank must make, such as a barrier, a broadcast, or a save in which
 all ranks take part. It returns only after every rank has called it. If a rank check, an early
-return, or an exception keeps one rank away, the other ranks hang. The job fails when the collective
-times out, often half an hour later and far from the cause.
+return, or an exception keeps one rank away, the other ranks hang. The job fails when the *process
+group*, which connects the ranks, times out, often half an hour later and far from the cause.
 
 Bad:
     import torch
