@@ -21,6 +21,8 @@ class FailingSchedule(NamedTuple):
         switches: The number of context switches between processes.
         is_least: Whether no schedule with fewer context switches fails in the same way.
         timeline: The calls as a table with one column for each process.
+        is_replay: Whether `replay` requested this schedule.
+        fails_alone: Whether the process fails whatever the other processes do, so that it is not a race.
     """
 
     kind: str
@@ -32,6 +34,8 @@ class FailingSchedule(NamedTuple):
     switches: int
     is_least: bool
     timeline: str
+    is_replay: bool = False
+    fails_alone: bool = False
 
 
 class Result(NamedTuple):
@@ -92,10 +96,16 @@ def report(result: Result) -> str:
 
 
 def _failing(failure: FailingSchedule, count: str) -> list[str]:
-    lines = [failure.text, "", failure.timeline, "", *(f"why: {reason}" for reason in failure.reasons)]
-    if failure.kind == "deadlock":
+    lines = [failure.text, ""]
+    if failure.moves:
+        lines += [failure.timeline, ""]
+    lines += [f"why: {reason}" for reason in failure.reasons]
+    if failure.kind == "deadlock" or failure.fails_alone:
         lines += [failure.details.rstrip(), ""]
     switches = f"{failure.switches} context switch{'es' if failure.switches != 1 else ''}"
-    reduced = f"minimized to {switches}" if failure.is_least else f"with {switches} (may not be the minimum)"
-    end = f"Found after {count}, {reduced}, and reproduced by a second run."
+    if not failure.is_least and not failure.is_replay:
+        switches += " (may not be the minimum)"
+    end = f"The failure was found after {count}, reduced to {switches}, and reproduced by a second run."
+    if failure.is_replay:
+        end = f"The failure was reproduced by a replay of one interleaving, with {switches}."
     return [*lines, end, f"replay: {failure.token}"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import time
 from typing import TYPE_CHECKING
@@ -9,13 +10,13 @@ from typing import TYPE_CHECKING
 from fsrace_lint.explore import schedule_tokens, timeline
 from fsrace_lint.explore.errors import ExploreError, Nondeterministic
 from fsrace_lint.explore.exploration_result import FailingSchedule, Result
-from fsrace_lint.explore.moves import switches
+from fsrace_lint.explore.moves import Choice, switches
 from fsrace_lint.explore.running import jobs, stage
 from fsrace_lint.explore.scenario import Bounds, Scenario
 from fsrace_lint.explore.search.bounded import Bounded, Sampled
-from fsrace_lint.explore.search.director import Director
+from fsrace_lint.explore.search.director import Director, onward
 from fsrace_lint.explore.search.dpor import Dpor
-from fsrace_lint.explore.search.shrink import Shrinker
+from fsrace_lint.explore.search.shrink import MOST_RUNS, Shrinker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -111,6 +112,7 @@ class _Explorer:
         self._notes: list[str] = []
         self._unfollowed = False
         self._schedules = 0
+        self._has_moves = False
 
     @property
     def runs(self) -> int:
@@ -132,6 +134,11 @@ class _Explorer:
             failed = self._first_failing(sampled.runs())
         bound = self._bound(exhausted)
         if failed is None:
+            if not self._has_moves:
+                self._notes.append(
+                    "no process made a filesystem call in the temporary directory, so nothing was tested:"
+                    " use paths below the first argument of the function"
+                )
             return self._result(None, exhaustive=not bound, bound=bound)
         return self._result(self._shrunk(failed), exhaustive=False, bound="the first failure ends it")
 
@@ -159,6 +166,7 @@ class _Explorer:
             self._schedules += 1
             self._notes += [note for note in run.notes if note not in self._notes]
             self._unfollowed = self._unfollowed or run.has_unfollowed
+            self._has_moves = self._has_moves or bool(run.trace.moves)
             if run.failure is not None:
                 return run
         return None
@@ -169,12 +177,49 @@ class _Explorer:
         shrinker = Shrinker(self._director, failed.failure)
         schedule = shrinker.shrink(failed.schedule()) if self._shrinks else failed.schedule()
         run = self._director.replay(schedule)
-        if not failed.failure.is_like(run.failure):
+        failure = run.failure
+        if failure is None or not failed.failure.is_like(failure):
             raise Nondeterministic(
                 f"a schedule failed ({failed.failure.text}) but passed when it was replayed: the code must"
                 " depend on nothing but the results of its calls; if it already does, please report a bug"
             )
+        if self._fails_alone(run):
+            named = {1: "", 2: " from the other process"}
+            others = named.get(self._director.scenario.processes, " from the other processes")
+            alone = f"process {failure.rank} fails without interference{others}; not a race"
+            return self._failing(run, is_least=shrinker.is_least)._replace(reasons=(alone,), fails_alone=True)
         return self._failing(run, is_least=shrinker.is_least)
+
+    def _fails_alone(self, failed: ScheduleRun) -> bool:
+        """Return whether a process fails by itself, and also if the others run before any of its calls.
+
+        A process that fails because it needs a file of another one, and does not wait, does not fail alone.
+        """
+        failure = failed.failure
+        if failure is None or failure.rank is None or failure.kind == "hang":
+            return False
+        rank = failure.rank
+
+        def fails(choose: Callable[[ScheduleRun], Choice | None]) -> bool:
+            return failure.is_like(self._director.play(choose).failure)
+
+        def alone(run: ScheduleRun) -> Choice | None:
+            is_possible = rank in run.ready() and len(run.trace.moves) < MOST_RUNS
+            return Choice(rank) if is_possible else None
+
+        def others_after(calls: int, run: ScheduleRun) -> Choice | None:
+            is_next = len(run.trace.moves) < calls or run.ready() == [rank]
+            return Choice(rank) if is_next else onward(run, [rank])
+
+        def in_turn(run: ScheduleRun) -> Choice | None:
+            return Choice(min(run.ready(), key=lambda each: run.ranks[each].made))
+
+        calls = sum(move.choice.rank == rank for move in failed.trace.moves)
+        return (
+            fails(alone)
+            and fails(in_turn)
+            and all(fails(functools.partial(others_after, first)) for first in range(calls))
+        )
 
     def _failing(self, run: ScheduleRun, *, is_least: bool) -> FailingSchedule:
         failure: Failure | None = run.failure
@@ -200,7 +245,7 @@ class _Explorer:
         self._notes += run.notes
         if schedule_tokens.digest(run.trace.moves) != token.digest:
             raise Nondeterministic("the token does not match: the code or the scenario has changed")
-        failing = None if run.failure is None else self._failing(run, is_least=False)
+        failing = None if run.failure is None else self._failing(run, is_least=False)._replace(is_replay=True)
         return self._result(failing, exhaustive=False, bound="one schedule was replayed")
 
     def _result(self, failing: FailingSchedule | None, *, exhaustive: bool, bound: str) -> Result:

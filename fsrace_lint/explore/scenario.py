@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsrace_lint.explore.errors import ExploreError
@@ -52,7 +53,7 @@ class Scenario(NamedTuple):
             This scenario.
 
         Raises:
-            ExploreError: A value is out of range.
+            ExploreError: A value is out of range, or a function cannot be called.
         """
         if not 1 <= self.processes <= MOST_PROCESSES:
             raise ExploreError(
@@ -68,7 +69,39 @@ class Scenario(NamedTuple):
             raise ExploreError(
                 f"invalid timeout of {self.step_timeout} s: choose more than 0 s, and at most one day"
             )
+        _check_call("function", self.function, "root", "rank")
+        for part, function in (("setup", self.setup), ("check", self.check)):
+            if function is not None:
+                _check_call(part, function, "root")
         return self
+
+
+def _check_call(part: str, function: Callable[..., object], *given: str) -> None:
+    """Reject a function that fails when it is called, or that runs nothing."""
+    name = getattr(function, "__name__", type(function).__name__)
+    is_generator = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+    if is_generator or inspect.iscoroutinefunction(function):
+        kind = "a generator" if is_generator else "an `async` function"
+        raise ExploreError(
+            f"`{name}` is {kind}, so a call runs none of its code: pass a function that runs it to its end"
+        )
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # a function in C can have no signature
+        return
+    try:
+        signature.bind(*given)
+    except TypeError as error:
+        raise ExploreError(
+            f"the {part} is called as `{name}({', '.join(given)})`, but it is defined as"
+            f" `{name}{_parameters(signature)}` ({error}): write a function with the parameters"
+            f" `({', '.join(given)})` that calls it"
+        ) from None
+
+
+def _parameters(signature: inspect.Signature) -> str:
+    plain = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
+    return str(inspect.Signature(plain))
 
 
 class Bounds(NamedTuple):

@@ -172,7 +172,7 @@ class DescriptorCalls(Calls):
             recorder.reads("file", posix.fstat(descriptor).st_ino)
             got = original()
             size = got if isinstance(got, int) else len(got) if isinstance(got, bytes) else 0
-            recorder.result = f"{size} bytes"
+            recorder.result = _bytes(size)
             return got
 
         return self._intercept(name, self._files.shown(descriptor), act, mutates=False)
@@ -201,7 +201,7 @@ class DescriptorCalls(Calls):
             if name not in _ATTRIBUTES:
                 recorder.modified.append(descriptor)
             if isinstance(got, int):
-                recorder.result = f"{got} bytes"
+                recorder.result = _bytes(got)
             return got
 
         return self._intercept(name, self._files.shown(descriptor), act)
@@ -242,9 +242,13 @@ class DescriptorCalls(Calls):
                 recorder.wrote_data(posix.fstat(target).st_ino)
                 done = original(first, second, *args, **options)
                 recorder.modified.append(target)
-                recorder.result = f"{done} bytes"
+                recorder.result = _bytes(done)
                 return done
 
             return self._intercept(original.__name__, self._files.shown(target), act)
 
         return copy
+
+
+def _bytes(number: int) -> str:
+    return "1 byte" if number == 1 else f"{number} bytes"

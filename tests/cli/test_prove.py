@@ -67,6 +67,18 @@ SCENARIO = """
             pass
 
 
+    def configured(root, rank, config):
+        (root / "out").mkdir()
+
+
+    def reads_missing(root, rank):
+        (root / "missing").read_text()
+
+
+    async def asynchronous(root, rank):
+        (root / "out").mkdir()
+
+
     def meet(root, rank):
         import torch.distributed as dist
 
@@ -108,6 +120,26 @@ def test_no_failing_interleaving_exits_0(file: Path) -> None:
     )
 
 
+def test_failure_without_interference_is_not_called_a_race(file: Path) -> None:
+    result = prove(file, "reads_missing")
+    assert result.exit_code == 1
+    assert "fails without interference from the other process; not a race" in result.stdout
+    assert 'in reads_missing\n    (root / "missing").read_text()' in result.stdout
+    assert "not a race" not in prove(file, "prepare").stdout
+
+
+def test_end_line_says_how_the_failure_was_found(file: Path) -> None:
+    found = prove(file, "prepare").stdout
+    assert "\nThe failure was found after 2 interleavings, reduced to 2 context switches, and" in found
+    replayed = prove(file, "prepare", "--replay", found.split()[-1])
+    assert "\nThe failure was reproduced by a replay of one interleaving, with 2 context" in replayed.stdout
+    assert replayed.stderr.startswith(f"Running {file}::prepare with the schedule fsr1.2posix.")
+
+
+def test_function_without_filesystem_calls_is_noted(file: Path) -> None:
+    assert "note: no process made a filesystem call" in prove(file, "ranks").stdout
+
+
 def test_replay_reproduces_the_failure(file: Path) -> None:
     first = prove(file, "prepare").stdout
     token = first.rsplit(" ", 1)[1].strip()
@@ -145,11 +177,16 @@ def test_options(file: Path, function: str, options: list[str], code: int, messa
     [
         (["nothing.py::f"], "nothing.py: no such file"),
         (["{file}"], "does not name a function; use FILE::FUNCTION"),
+        (["::prepare"], "does not name a file; use FILE::FUNCTION"),
+        (["{file.parent}::prepare"], "is a directory; name a Python file"),
         (["{file}::prepar"], "did you mean `prepare`?"),
         (["{file}::prepare", "--check", "wole"], "did you mean `whole`?"),
-        (["{file}::prepare", "--expect", "NoSuchError"], "unknown exception 'NoSuchError'"),
+        (["{file}::prepare", "--expect", "NoSuchError"], "unknown exception `NoSuchError`"),
         (["{file}::prepare", "--processes", "0"], "--processes"),
         (["{file}::prepare", "--replay", "xyz"], "is not a schedule token"),
+        (["{file}::configured"], "missing a required argument: 'config'"),
+        (["{file}::prepare", "--check", "prepare"], "the check is called as `prepare(root)`"),
+        (["{file}::asynchronous"], "`asynchronous` is an `async` function"),
     ],
 )
 def test_usage_error_exits_2_with_a_message(file: Path, arguments: list[str], message: str) -> None:

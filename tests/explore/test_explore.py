@@ -86,6 +86,55 @@ def test_check_then_mkdir_race_is_found_and_minimized() -> None:
     )
 
 
+@pytest.mark.parametrize("processes", [1, 2, 3])
+def test_failure_whatever_the_others_do_fails_alone(processes: int) -> None:
+    def broken(root: Path, rank: int) -> None:
+        tolerant_mkdir(root, rank)
+        (root / "missing").read_text()
+
+    failure = failing(explore(broken, processes=processes))
+    assert failure.fails_alone
+    assert failure.reasons[0].endswith("; not a race")
+
+
+def test_process_that_needs_the_file_of_another_one_does_not_fail_alone() -> None:
+    def read_neighbor(root: Path, rank: int) -> None:
+        (root / str(rank)).touch()
+        (root / str(1 - rank)).read_text()
+
+    def read_first(root: Path, rank: int) -> None:
+        if rank == 0:
+            (root / "0").touch()
+        (root / "0").read_text()
+
+    assert not failing(explore(read_neighbor)).fails_alone
+    assert not failing(explore(read_first)).fails_alone
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_bug_of_one_rank_fails_alone(rank: int) -> None:
+    def broken(root: Path, own: int) -> None:
+        tolerant_mkdir(root, own)
+        if own == rank:
+            raise ValueError(own)
+
+    assert failing(explore(broken)).fails_alone
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda: None, "too many positional arguments"),
+        (lambda root, rank, config: None, "missing a required argument: 'config'"),
+        (lambda root, rank, *, config: None, "missing a required argument: 'config'"),
+        (lambda root, rank: (yield), "is a generator"),
+    ],
+)
+def test_function_that_cannot_be_called_is_an_error(function: Callable[..., object], message: str) -> None:
+    with pytest.raises(ExploreError, match=message):
+        explore(function)
+
+
 def test_exhaustive_success_is_reported() -> None:
     result = explore(tolerant_mkdir)
     assert result.ok

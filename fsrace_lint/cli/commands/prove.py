@@ -94,8 +94,9 @@ def prove(scenario: str, **choices: Any) -> None:
     from fsrace_lint.explore import ExploreError, explore  # noqa: PLC0415  # other commands do not need it
 
     file, _, name = scenario.partition("::")
-    if not name:
-        raise click.UsageError(f"{visible(scenario)} does not name a function; use FILE::FUNCTION")
+    if not file or not name:
+        what = "a function" if file else "a file"
+        raise click.UsageError(f"`{visible(scenario)}` does not name {what}; use FILE::FUNCTION")
     module = _loaded(Path(file))
     function = _named(module, name)
     choices["crash"] = "power" if choices.pop("power_loss") else "kill" if choices["crash"] else "none"
@@ -103,7 +104,8 @@ def prove(scenario: str, **choices: Any) -> None:
     for usual in ("setup", "check"):
         choices[usual] = _function(module, choices[usual], usual)
     processes = "1 process" if choices["processes"] == 1 else f"{choices['processes']} processes"
-    click.echo(f"Running {visible(scenario)} in {processes}", err=True)
+    where = f"in {processes}" if choices["replay"] is None else f"with the schedule {choices['replay']}"
+    click.echo(visible(f"Running {scenario} {where}"), err=True)
     # temporary files are removed on `kill` too
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
@@ -123,7 +125,8 @@ def _lines(text: str) -> str:
 def _loaded(file: Path) -> ModuleType:
     """Import a file like a script, with its directory first in `sys.path`."""
     if not file.is_file():
-        raise click.UsageError(f"{visible(str(file))}: no such file")
+        what = "is a directory; name a Python file" if file.is_dir() else "no such file"
+        raise click.UsageError(f"{visible(str(file))}: {what}")
     name = f"fsrace_scenario_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
@@ -147,7 +150,7 @@ def _named(module: ModuleType, name: str) -> Callable[..., Any]:
     found = getattr(module, name, None)
     if not callable(found):
         known = [known for known, value in vars(module).items() if callable(value)]
-        what = f"{module.__file__} has no function {name!r}{did_you_mean(name, known)}"
+        what = f"{module.__file__} has no function `{name}`{did_you_mean(name, known)}"
         raise click.UsageError(visible(what))
     return found  # type: ignore[no-any-return]
 
@@ -163,6 +166,8 @@ def _exceptions(module: ModuleType, names: str | None) -> tuple[type[BaseExcepti
     for name in (names or "").replace(",", " ").split():
         kind = getattr(module, name, None) or getattr(builtins, name, None)
         if not (isinstance(kind, type) and issubclass(kind, BaseException)):
-            raise click.UsageError(f"unknown exception {visible(repr(name))}")
+            raise click.UsageError(
+                f"unknown exception `{visible(name)}`; name a builtin or a class of the file"
+            )
         found.append(kind)
     return tuple(found)
