@@ -34,7 +34,9 @@ SUFFIXES: Final = (".py", ".pyw")
 
 _COLLECTED: Final = (b"def test", b"class Test", b"TestCase", b"pytest", b"unittest")
 """Strings in files from which a test runner collects tests."""
-_TEST: Final = "test or documentation"
+_TEST: Final = "test or documentation (see `--include-tests`)"
+_VENV: Final = "virtual environment"
+_GITIGNORE: Final = "excluded by `.gitignore`"
 
 
 class Found(NamedTuple):
@@ -122,8 +124,8 @@ class _Walk:
         tests = () if include_tests else TEST_PATTERNS
         self._is_named_as_test = matcher([] if include_tests else [glob(text) for text in TEST_NAMES])
         self._kinds = {
-            "excluded by default" if settings.exclude is None else "exclude": chosen,
-            "extend-exclude": settings.extend_exclude,
+            f"excluded by {'the default of ' * (settings.exclude is None)}`exclude`": chosen,
+            "excluded by `extend-exclude`": settings.extend_exclude,
             _TEST: tests,
         }
         globs = [glob(text) for texts in self._kinds.values() for text in texts]
@@ -147,8 +149,8 @@ class _Walk:
             folder, base = os.path.join(folder, name), f"{base}{name}/"
         return tuple(found)
 
-    def leaves_out(self, file: str) -> bool:
-        """Return whether a walk from the root skips a file or a directory."""
+    def leaves_out(self, file: str) -> str | None:
+        """Return why a walk from the root skips a file or a directory, or None if it does not."""
         folder, base, ignores = _above(file, self.root), "", list[Ignore]()
         names = Path(path_below(file, folder) or "").parts
         for index, name in enumerate(names, 1):
@@ -158,13 +160,13 @@ class _Walk:
             is_folder = index < len(names) or os.path.isdir(folder)
             excludes = self.excludes_folder if is_folder else self.excludes_file
             if excludes(name, path) or ignored(ignores, path, folder=is_folder):
-                return True
+                return self._reason(name, path, folder=is_folder)
             if not is_folder and self._is_named_as_test(name, path) and _is_collected(folder):
-                return True
+                return _TEST
             if is_folder and self.settings.exclude is None and Path(folder, "pyvenv.cfg").exists():
-                return True
+                return _VENV
             base = f"{path}/"
-        return False
+        return None
 
     def walk(self, top: str) -> Iterator[Found | Unreadable]:
         """Yield the files below a directory. The patterns do not apply to the directory itself."""
@@ -209,7 +211,7 @@ class _Walk:
         with os.scandir(folder) as entries:
             found = {entry.name: entry for entry in entries}
         if self.settings.exclude is None and not is_top and "pyvenv.cfg" in found:
-            self._tell(folder, "virtual environment")
+            self._tell(folder, _VENV)
             return listing
         ignores = listing.ignores
         if self.settings.respect_gitignore and ".gitignore" in found:
@@ -236,7 +238,7 @@ class _Walk:
     def _reason(self, name: str, path: str, *, folder: bool) -> str:
         """Return why an entry is left out."""
         kinds = self._matchers.items() if self.told is not None else ()
-        return next((kind for kind, is_for in kinds if is_for[folder](name, path)), ".gitignore")
+        return next((kind for kind, is_for in kinds if is_for[folder](name, path)), _GITIGNORE)
 
     @functools.cached_property
     def _matchers(self) -> dict[str, tuple[Callable[[str, str], bool], Callable[[str, str], bool]]]:
@@ -286,7 +288,7 @@ def leaves_out(file: Path, settings: Settings) -> bool:
     Returns:
         True if a pattern or a `.gitignore` file excludes the file or one of its directories.
     """
-    return _Walk(settings, include_tests=settings.include_tests).leaves_out(absolute_path(file))
+    return _Walk(settings, include_tests=settings.include_tests).leaves_out(absolute_path(file)) is not None
 
 
 def find(
@@ -334,9 +336,10 @@ def look(
     whole = _Walk(settings, include_tests=settings.include_tests, told=told, listings=listings)
     for path in paths:
         top = absolute_path(path)
-        if force_exclude and whole.leaves_out(top):
+        reason = whole.leaves_out(top) if force_exclude else None
+        if reason is not None:
             if told is not None:
-                told(top, "--force-exclude")
+                told(top, reason)
             continue
         if not os.path.isdir(top):
             found[top] = known(path, settings.root)

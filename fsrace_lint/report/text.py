@@ -83,7 +83,7 @@ def _summary(outcome: Outcome, options: Options, mark: str) -> list[Line]:
         more += f"; {count(len(outcome.errors), 'problem')} prevented a complete check"
     files = outcome.statistics.get("files")
     if not findings:
-        if outcome.errors and not files:
+        if files == 0 or (outcome.errors and not files):
             return []
         where = "" if files is None else f" in {count(files, 'file')}"
         new = "new " if outcome.statistics.get("baseline") else ""

@@ -127,13 +127,13 @@ class TestFiles:
         Path("empty").mkdir()
         outcome = check("empty")
         assert (outcome.code, outcome.findings, outcome.errors) == (0, [], [])
-        assert outcome.stderr == f"Warning: no Python files found in {Path('empty').absolute()}\n"
+        assert outcome.stderr == f"Warning: no Python files to check in {Path('empty').absolute()}\n"
         assert check("empty", "good.py") == CheckResult(1, [GOOD], [], "")
 
     def test_directory_without_python_is_a_warning(self) -> None:
         Path("texts").mkdir()
         Path("texts/a.txt").write_text(HAZARD)
-        assert "no Python files found in" in check("texts").stderr
+        assert "no Python files to check in" in check("texts").stderr
 
     def test_directory_named_like_a_module_is_searched(self) -> None:
         Path("folder.py").mkdir()

@@ -333,9 +333,16 @@ class TestFiles:
         assert self.named("--force-exclude", ".") == ["a.py"]
         assert self.named("--force-exclude", "--exclude=a.py", *self.FILES) == ["build/b.py", "script"]
 
-    def test_force_exclude_that_leaves_no_files_does_not_warn(self) -> None:
-        result = run("check", "--force-exclude", "tests/c.py", "old", code=0)
-        assert (result.stdout, result.stderr) == ("No filesystem races found in 0 files.\n", "")
+    def test_force_exclude_that_leaves_no_files_names_the_settings(self) -> None:
+        result = run("check", "--force-exclude", "tests/c.py", "old", "build/b.py", "ignored", code=0)
+        assert result.stdout == ""
+        assert result.stderr.endswith(
+            "Skipped: 1 test or documentation (see `--include-tests`), 1 excluded by `extend-exclude`,"
+            " 1 excluded by the default of `exclude`, 1 excluded by `.gitignore`."
+            " `--verbose` lists each skipped path.\n"
+        )
+        quiet = run("check", "--force-exclude", "--quiet", "old", code=0)
+        assert (quiet.stdout, quiet.stderr) == ("", "")
 
     def test_fix_accepts_the_same_options(self) -> None:
         run("fix", "--force-exclude", *self.FILES, code=0)

@@ -123,12 +123,12 @@ class TestVerbose:
         assert sorted(lines) == [
             f"root: {here}: 2 files to check, 2 files in the project",
             f"settings: {here}/pyproject.toml",
-            "skipped: .fsrace_cache: excluded by default",
-            "skipped: build: excluded by default",
-            "skipped: gen: extend-exclude",
-            "skipped: gone: .gitignore",
+            "skipped: .fsrace_cache: excluded by the default of `exclude`",
+            "skipped: build: excluded by the default of `exclude`",
+            "skipped: gen: excluded by `extend-exclude`",
+            "skipped: gone: excluded by `.gitignore`",
             "skipped: own: virtual environment",
-            "skipped: tests: test or documentation",
+            "skipped: tests: test or documentation (see `--include-tests`)",
         ]
         assert re.fullmatch(r"time: (\w+ \d+\.\d{3} s(, |$))+", last)
 
@@ -141,14 +141,14 @@ class TestVerbose:
     def test_verbose_lists_files_skipped_by_force_exclude(self) -> None:
         write({"build/a.py": ""})
         assert (
-            "skipped: build/a.py: --force-exclude"
+            "skipped: build/a.py: excluded by the default of `exclude`"
             in run("check", "-v", "--force-exclude", "build/a.py", code=0).stderr
         )
 
     def test_verbose_escapes_control_characters(self) -> None:
         write({"build\x1b[31m/a.py": "", "b.py": ""})
         output = run("check", "-v", "--exclude=build*", code=0).stderr
-        assert "skipped: build\\x1b[31m: exclude" in output
+        assert "skipped: build\\x1b[31m: excluded by `exclude`" in output
 
     def test_verbose_fix_prints_the_repair_time(self) -> None:
         write({"a.py": HAZARD})

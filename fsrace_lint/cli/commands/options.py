@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -16,14 +17,14 @@ from fsrace_lint.cli.commands.grouped_options import OptionChoice
 from fsrace_lint.cli.terminal import CLEAN, FAILED, FOUND
 from fsrace_lint.config import settings
 from fsrace_lint.config.settings import Settings, SettingsError
-from fsrace_lint.pipeline import check, merge, project_settings, stdin_file
+from fsrace_lint.pipeline import check, discover, merge, project_settings, stdin_file
 from fsrace_lint.pipeline.project_cache import CacheUse
 from fsrace_lint.pipeline.project_settings import NAMES
 from fsrace_lint.pipeline.run import Checked
 from fsrace_lint.report.words import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from fsrace_lint.cli.commands.progress_bar import Watch
     from fsrace_lint.cli.commands.stdin import Handed
@@ -139,10 +140,25 @@ def run(
             ran = check.check(list(chosen), chosen.__getitem__, warm=warm, **how)
     failed = Checked(report.Outcome(errors=tuple(dict.fromkeys(problems))), {})
     checked = merge.merge([failed, *(one for _, one in ran)])
-    if chosen and not checked.outcome.statistics.get("files") and not choices["force_exclude"]:
-        named = ", ".join(visible(os.path.abspath(path)) for path in chosen)  # noqa: PTH100  # links are not resolved
-        watch.hint(f"Warning: no Python files found in {named}")
+    # an editor passes each file that it opens
+    is_expected = handed is not None and choices["force_exclude"]
+    if chosen and not checked.outcome.statistics.get("files") and not is_expected:
+        watch.hint(_nothing_to_check(chosen, force_exclude=choices["force_exclude"]))
     return ran, checked
+
+
+def _nothing_to_check(chosen: Mapping[Path, Settings], *, force_exclude: bool) -> str:
+    """Return a warning that names what was skipped, except hidden files such as `.git`."""
+    skipped: dict[str, str] = {}
+    for path, of in chosen.items():
+        discover.look([path], of, force_exclude=force_exclude, told=skipped.__setitem__)
+    reasons = [reason for path, reason in skipped.items() if not os.path.basename(path).startswith(".")]  # noqa: PTH119  # not a `Path`
+    named = ", ".join(visible(os.path.abspath(path)) for path in chosen)  # noqa: PTH100  # links are not resolved
+    warning = f"Warning: no Python files to check in {named}"
+    if not reasons:
+        return warning
+    listed = ", ".join(f"{number} {reason}" for reason, number in Counter(reasons).items())
+    return f"{warning}. Skipped: {listed}. `--verbose` lists each skipped path."
 
 
 def one_project(option: str, chosen: Iterable[Settings]) -> None:
