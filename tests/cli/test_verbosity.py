@@ -150,9 +150,9 @@ class TestVerbose:
         output = run("check", "-v", "--exclude=build*", code=0).stderr
         assert "skipped: build\\x1b[31m: excluded by `exclude`" in output
 
-    def test_verbose_fix_prints_the_repair_time(self) -> None:
+    def test_verbose_fix_prints_the_fix_time(self) -> None:
         write({"a.py": HAZARD})
-        assert "repair" in run("fix", "-v", code=0).stderr.splitlines()[-1]
+        assert ", fix " in run("fix", "-v", code=0).stderr.splitlines()[-1]
 
 
 def test_every_unchecked_file_is_reported_as_skipped(tmp_path: Path) -> None:
@@ -200,16 +200,16 @@ class TestStatistics:
         now = [0.0]
         monkeypatch.setattr(f"{progress_bar.__name__}.perf_counter", lambda: now[0])
         watch = Watch(PLAIN, color=None)
-        with watch.phase("repair"):
+        with watch.phase("fix"):
             now[0] += 1
             with watch.phase("link"), watch.phase("link"):
                 now[0] += 10
             now[0] += 100
-            assert watch.seconds() == {"repair": 101, "link": 10}
+            assert watch.seconds() == {"fix": 101, "link": 10}
         now[0] += 1000
         with watch.phase("link"):
             now[0] += 10000
-        assert watch.seconds() == {"repair": 101, "link": 10010}
+        assert watch.seconds() == {"fix": 101, "link": 10010}
 
 
 class TestProgress:

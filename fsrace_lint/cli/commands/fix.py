@@ -70,7 +70,7 @@ def fix(
         raise click.UsageError(f"--require-clean cannot be used with {other}, which does not write files")
     handed = stdin.taken(paths, choices)
     results, checked = run(paths, choices, watch, results=False, held=True, handed=handed)
-    with watch.progress(), watch.phase("repair"):
+    with watch.progress(), watch.phase("fix"):
         # a comment that is unused on this filesystem may be needed on the configured one
         how = {"unsafe": unsafe_fixes, "comments": choices["filesystem"] is None}
         made = [(ran, repair.repair(ran, one, **how)) for ran, one in results]

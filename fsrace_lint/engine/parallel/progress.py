@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fsrace_lint.config.settings import Settings
 
 Phase: TypeAlias = Literal[
-    "find", "read", "extract", "link", "query", "suppress", "repair", "report", "cache"
+    "find", "read", "extract", "link", "query", "suppress", "fix", "report", "cache"
 ]
 """The phases of a run, in order."""
 
