@@ -114,7 +114,7 @@ def _summary(outcome: Outcome) -> Markup:
     fixes = Counter(finding.fix.applicability for finding in found if finding.fix)
     for kind, told in (
         (Applicability.SAFE, "fixable with fsrace-lint fix"),
-        (Applicability.UNSAFE, "fixable with --unsafe-fixes"),
+        (Applicability.UNSAFE, "possibly fixable with --unsafe-fixes"),
     ):
         if number := fixes[kind]:
             facts.append(tag("li", tag("b", str(number)), f" {told}"))

@@ -105,6 +105,6 @@ def _fixable(findings: Iterable[Finding], mark: str) -> str:
     tally = Counter(finding.fix.applicability for finding in findings if finding.fix)
     safe, unsafe = tally[Applicability.SAFE], tally[Applicability.UNSAFE]
     if safe:
-        more = f"; {unsafe} more with `--unsafe-fixes`" if unsafe else ""
+        more = f"; up to {unsafe} more with `--unsafe-fixes`" if unsafe else ""
         return f" {safe} fixable with `fsrace-lint fix`{mark}{more}."
-    return f" {unsafe} fixable with `fsrace-lint fix --unsafe-fixes`." if unsafe else ""
+    return f" Up to {unsafe} fixable with `fsrace-lint fix --unsafe-fixes`." if unsafe else ""

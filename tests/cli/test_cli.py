@@ -369,7 +369,7 @@ class TestFix:
         text = "import os\nimport torch.distributed as dist\nprint(dist.get_rank())\nos.makedirs('d/e')\n"
         write({"a.py": text})
         assert run("fix", code=1).stderr == (
-            "Fixed 0 findings in 0 files. 1 remaining (1 fixable with --unsafe-fixes).\n"
+            "Fixed 0 findings in 0 files. 1 remaining (up to 1 fixable with `--unsafe-fixes`).\n"
         )
         run("fix", "--unsafe-fixes", code=0)
         assert "exist_ok=True" in Path("a.py").read_text()

@@ -187,7 +187,7 @@ class TestFix:
     def test_unsafe_fixes_require_the_option(self, here: Path) -> None:
         done = run(here, "fix", "-", data=UNSAFE, code=1)
         assert done.stdout == UNSAFE
-        assert done.stderr.endswith(b" 1 remaining (1 fixable with --unsafe-fixes).\n")
+        assert done.stderr.endswith(b" 1 remaining (up to 1 fixable with `--unsafe-fixes`).\n")
         fixed = run(here, "fix", "--unsafe-fixes", "-", data=UNSAFE, code=0).stdout
         assert b"if is_main_process():\n    os.rename" in fixed
 

@@ -488,8 +488,8 @@ class TestSummary:
             ("", ""),
             ("sketch", ""),
             ("safe", " 1 fixable with `fsrace-lint fix`."),
-            ("unsafe unsafe", " 2 fixable with `fsrace-lint fix --unsafe-fixes`."),
-            ("safe unsafe sketch", " 1 fixable with `fsrace-lint fix`; 1 more with `--unsafe-fixes`."),
+            ("unsafe unsafe", " Up to 2 fixable with `fsrace-lint fix --unsafe-fixes`."),
+            ("safe unsafe sketch", " 1 fixable with `fsrace-lint fix`; up to 1 more with `--unsafe-fixes`."),
         ],
     )
     def test_fixable_findings_are_counted(self, applicabilities: str, end: str) -> None:

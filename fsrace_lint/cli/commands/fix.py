@@ -134,4 +134,4 @@ def _unsafe_hint(checked: Checked) -> str:
     unsafe = sum(
         1 for f in checked.outcome.findings if f.fix is not None and f.fix.applicability.value == "unsafe"
     )
-    return f" ({unsafe} fixable with --unsafe-fixes)" if unsafe else ""
+    return f" (up to {unsafe} fixable with `--unsafe-fixes`)" if unsafe else ""

@@ -11,9 +11,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.config.settings import Settings
 
-Phase: TypeAlias = Literal[
-    "find", "read", "extract", "link", "query", "suppress", "fix", "report", "cache"
-]
+Phase: TypeAlias = Literal["find", "read", "extract", "link", "query", "suppress", "fix", "report", "cache"]
 """The phases of a run, in order."""
 
 _NOTHING: Final[AbstractContextManager[None]] = contextlib.nullcontext()
