@@ -54,9 +54,8 @@ class _Commands(click.Group):
             from fsrace_lint.config.suggestions import closest  # noqa: PLC0415  # needed only for usage errors
 
             close = f"check {args[0]}" if os.path.lexists(args[0]) else closest(args[0], _COMMANDS)
-            if close is None:
-                raise
-            message = f"No such command {args[0]!r}; did you mean {close!r}?"
+            hint = f"; did you mean `{close}`?" if close is not None else "."
+            message = f"No such command `{args[0]}`{hint}" if args[0][:1].isalnum() else error.message
             raise click.UsageError(visible(message), error.ctx or ctx) from None
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
@@ -81,9 +80,16 @@ _HELP: Final = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 @contextlib.contextmanager
 def _visible_mistakes() -> Iterator[None]:
-    """Escape control characters in messages of click, because a shell may have expanded file names."""
+    """Escape control characters in messages of click, because a shell may have expanded file names.
+
+    An unknown option is named as every other unknown word is.
+    """
     try:
         yield
+    except click.NoSuchOption as error:
+        close = f"; did you mean `{error.possibilities[0]}`?" if error.possibilities else "."
+        message = f"No such option `{error.option_name}`{close}"
+        raise click.UsageError(visible(message), error.ctx) from None
     except click.ClickException as error:
         if not isinstance(error, _HELP):
             vars(error)["message"] = visible(error.message)  # click declares it as final

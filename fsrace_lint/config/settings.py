@@ -198,6 +198,7 @@ def _normalize(selector: str, rules: Mapping[str, str], codes: Mapping[str, str]
     if name in codes:
         return codes[name]
     hint = did_you_mean(lower, codes) or did_you_mean(upper, rules)
+    hint = hint or "; run `fsrace-lint rules` to list all rules"
     raise SettingsError(f"{origin}: unknown rule `{selector}`{hint}")
 
 

@@ -271,7 +271,7 @@ class TestSelection:
         assert reported(code=0) == []
         assert reported("--profile=strict") == ["tool.py:1 FSR201"]
         assert (
-            "'pedantic' is not one of 'default', 'strict'"
+            "`pedantic` is not one of `default`, `strict`"
             in run("check", "--profile=pedantic", code=2).stderr
         )
 
@@ -421,14 +421,17 @@ class TestUsageErrors:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (("chek",), "No such command 'chek'; did you mean 'check'?"),
-            (("a.py",), "No such command 'a.py'; did you mean 'check a.py'?"),
-            (("frobnicate",), "No such command 'frobnicate'."),
-            (("check", "--selct=FSR1"), "'--select'"),
-            (("check", "--select=FSR77"), "--select: unknown rule `FSR77`"),
+            (("chek",), "No such command `chek`; did you mean `check`?"),
+            (("a.py",), "No such command `a.py`; did you mean `check a.py`?"),
+            (("frobnicate",), "No such command `frobnicate`."),
+            (("check", "--selct=FSR1"), "No such option `--selct`; did you mean `--select`?"),
+            (
+                ("check", "--select=FSR77"),
+                "--select: unknown rule `FSR77`; run `fsrace-lint rules` to list all rules",
+            ),
             (("check", "--ignore=check-then-mkdri"), "did you mean `check-then-mkdir`?"),
             (("check", "--extend-exclude=[z-a]"), "`[z-a]` is a malformed pattern"),
-            (("check", "--format=xml"), "'xml' is not one of"),
+            (("check", "--format=xml"), "`xml` is not one of"),
             (("check", "--output-file=."), "is a directory"),
             (("fix", "--format=json"), "--format"),
             (("explain",), "pass at least one rule, or --all"),

@@ -111,30 +111,30 @@ class TestSuggestions:
     @pytest.mark.parametrize(
         ("arguments", "hint"),
         [
-            ("check --format=sarf", "'sarif'?"),
-            ("check --report jsn=a.json", "'json'?"),
-            ("check --profile=strct", "'strict'?"),
-            ("check --profile=Default", "'default'?"),
-            ("check --filesystem=shard", "'shared'?"),
-            ("fix --filesystem=locl", "'local'?"),
-            ("rules --format=jsn", "'json'?"),
-            ("explain --format=txt FSR101", "'text'?"),
-            ("prove --filesystem=posx a.py::f", "'posix'?"),
+            ("check --format=sarf", "`sarif`?"),
+            ("check --report jsn=a.json", "`json`?"),
+            ("check --profile=strct", "`strict`?"),
+            ("check --profile=Default", "`default`?"),
+            ("check --filesystem=shard", "`shared`?"),
+            ("fix --filesystem=locl", "`local`?"),
+            ("rules --format=jsn", "`json`?"),
+            ("explain --format=txt FSR101", "`text`?"),
+            ("prove --filesystem=posx a.py::f", "`posix`?"),
             ("check --select=check_then_mkdir", "`check-then-mkdir`?"),
             ("check --ignore=FSR1O1", "`FSR101`?"),
             ("explain mising-barrier", "`missing-barrier`?"),
-            ("check --statistcs", "'--statistics'"),
-            ("explian FSR101", "'explain'?"),
+            ("check --statistcs", "`--statistics`"),
+            ("explian FSR101", "`explain`?"),
         ],
     )
     def test_typo_on_the_command_line_gets_a_suggestion(self, arguments: str, hint: str) -> None:
         message = run(*arguments.split(), code=2).stderr
-        assert re.search("did you mean|Did you mean", message)
+        assert "did you mean" in message
         assert hint in message
 
     def test_unrelated_word_gets_no_suggestion(self) -> None:
         message = run("check", "--format=pdf", code=2).stderr
-        assert "'pdf' is not one of" in message
+        assert "`pdf` is not one of" in message
         assert "mean" not in message
 
     @pytest.mark.parametrize("name", ["fsrace_lint", "fsracelint", "FSRace-Lint"])

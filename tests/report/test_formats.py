@@ -616,13 +616,13 @@ class TestMultipleReports:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (("--report=sarif",), "'sarif' is not of the form FORMAT=FILE, for example sarif=races.sarif"),
-            (("--report=sarif=",), "'sarif=' is not of the form FORMAT=FILE"),
-            (("--report==a",), "'=a' is not of the form FORMAT=FILE"),
-            (("--report=",), "'' is not of the form FORMAT=FILE"),
+            (("--report=sarif",), "`sarif` is not of the form FORMAT=FILE, for example `sarif=races.sarif`"),
+            (("--report=sarif=",), "`sarif=` is not of the form FORMAT=FILE"),
+            (("--report==a",), "`=a` is not of the form FORMAT=FILE"),
+            (("--report=",), "`` is not of the form FORMAT=FILE"),
             (
                 ("--report=x\x1b=a",),
-                f"'x\\x1b' is not one of {', '.join(map(repr, sorted(FORMATS)))}",
+                f"`x\\x1b` is not one of {', '.join(f'`{form}`' for form in sorted(FORMATS))}",
             ),
             (("--report=sarif=.",), "is a directory"),
             (("--report=sarif=a", "--report=json=./a"), "two reports have the same output file a\n"),

@@ -101,8 +101,7 @@ def _chosen(selectors: Sequence[str]) -> tuple[LoadedRule, ...]:
     try:
         codes = settings.normalize_selectors(selectors, rules.names(), origin="explain")
     except settings.SettingsError as error:
-        hint = "" if "did you mean" in str(error) else "; run `fsrace-lint rules` to list all rules"
-        raise click.UsageError(visible(f"{error}{hint}")) from None
+        raise click.UsageError(visible(str(error))) from None
     if not codes:
         raise click.UsageError("pass at least one rule; run `fsrace-lint rules` to list all rules")
     return tuple(loaded for loaded in rules.load() if loaded.rule.code.startswith(codes))

@@ -82,9 +82,8 @@ class OptionChoice(_Choice):  # type: ignore[misc]
         """
         try:
             return super().convert(self._aliases.get(value, value), param, ctx)
-        except click.BadParameter as error:
-            message = mistaken(error.message, str(value), self.choices)
-            raise click.BadParameter(message, ctx, param) from None
+        except click.BadParameter:
+            raise click.BadParameter(mistaken(str(value), self.choices), ctx, param) from None
 
 
 _ParamType: Any = click.ParamType
@@ -106,11 +105,11 @@ class Jobs(_ParamType):  # type: ignore[misc]
         text = str(value)
         digits = text if text.isascii() and text.isdecimal() and len(text) <= len(str(MOST_JOBS)) else "0"
         if not 0 < int(digits) <= MOST_JOBS:
-            self.fail(f"{text!r} is not 'auto' or a number from 1 to {MOST_JOBS}", param, ctx)
+            self.fail(f"`{text}` is not `auto` or a number from 1 to {MOST_JOBS}", param, ctx)
         return int(digits)
 
 
-def mistaken(message: str, word: str, known: Sequence[str]) -> str:
-    """Return an error message about a word, with a suggestion if a known word is similar."""
-    hint = did_you_mean(word.lower(), known).replace("`", "'")
-    return f"{message.rstrip('.')}{hint}" if hint else message
+def mistaken(word: str, known: Sequence[str]) -> str:
+    """Return an error message about an unknown word, with a suggestion if a known word is similar."""
+    listed = ", ".join(f"`{each}`" for each in known)
+    return f"`{word}` is not one of {listed}{did_you_mean(word.lower(), known)}"

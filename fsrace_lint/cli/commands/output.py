@@ -40,13 +40,11 @@ def _reports(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
     for text in given:
         form, _, file = text.partition("=")
         if not form or not file:
-            message = f"'{visible(text)}' is not of the form FORMAT=FILE, for example sarif=races.sarif"
+            message = f"`{visible(text)}` is not of the form FORMAT=FILE, for example `sarif=races.sarif`"
             raise click.BadParameter(message, ctx, param)
         form = _ALIASES.get(form, form)
         if form not in report.FORMATS:
-            known = sorted(report.FORMATS)
-            message = f"'{visible(form)}' is not one of {', '.join(map(repr, known))}"
-            message = mistaken(message, form, known)
+            message = mistaken(visible(form), sorted(report.FORMATS))
             raise click.BadParameter(message, ctx, param)
         found.append(OutputTarget(form, _FILE.convert(file, param, ctx)))
     return tuple(found)

@@ -521,7 +521,7 @@ class TestJobsOption:
     @pytest.mark.parametrize("value", ["0", "-1", "two", "1.5", "", "1025", "9" * 5000, "٣"])
     def test_invalid_jobs_value_is_an_error(self, value: str) -> None:
         output = run("check", f"--jobs={value}", code=2).stderr
-        assert "is not 'auto' or a number from 1 to 1024" in output
+        assert "is not `auto` or a number from 1 to 1024" in output
 
     @pytest.mark.parametrize("arguments", [["-j1"], ["-j", "2"], ["--jobs", "auto"], ["--jobs=1024"], []])
     def test_valid_jobs_values(self, arguments: list[str]) -> None:
