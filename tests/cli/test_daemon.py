@@ -288,8 +288,9 @@ class TestAnswers:
         daemon.prepare(lambda: None)
         daemon.kept.tidy()
         assert re.fullmatch(f"{text}\n", answered(daemon, "status")[0][0][1].decode())
-        assert answered(daemon, "stop")[1] == b"0"
-        assert daemon.is_done
+        written, code = answered(daemon, "stop")
+        assert re.fullmatch(f"Stopped the daemon: {text}\n", written[0][1].decode())
+        assert (code, daemon.is_done) == (b"0", True)
 
     def test_status_of_a_new_daemon(self) -> None:
         assert answered(process.Daemon(), "status")[0][0][1].endswith(b" MB; projects: none\n")
@@ -565,7 +566,7 @@ class TestCommandLine:
         wait(lambda: re.fullmatch(text, self.status()))
         assert f"daemon: pid {started} has " in self.run("check", "--daemon", "-v", "a.py").stderr
 
-        assert self.run("daemon", "stop").stdout.startswith(f"pid {started}; ")
+        assert self.run("daemon", "stop").stdout.startswith(f"Stopped the daemon: pid {started}; ")
         assert self.status() == "No daemon is running.\n"
         assert self.run("daemon", "stop").returncode == 0
 

@@ -17,7 +17,7 @@ def daemon() -> None:
     """
 
 
-@daemon.command()
+@daemon.command(short_help="Show whether the daemon is running, and its projects.")
 def status() -> None:
     """Print the process ID, the requests served, the peak memory, and the loaded projects."""
     _tell("status")

@@ -103,7 +103,8 @@ class Daemon:
         if is_outdated or request.identity != wire.IDENTITY:
             return nothing
         if request.verb in {"stop", "status"}:
-            return wire.frame(1, self._status().encode()) + wire.frame(wire.CODE, b"%d" % CLEAN)
+            told = "Stopped the daemon: " if request.verb == "stop" else ""
+            return wire.frame(1, (told + self._status()).encode()) + wire.frame(wire.CODE, b"%d" % CLEAN)
         self.kept.loads = request.verb == "keep"
         try:
             code, written = checked(request, self.kept)
