@@ -23,11 +23,11 @@ _HEADER: Final = re.compile(
 class Copy(enum.Enum):
     """The state of the file at the path of a copy."""
 
-    MISSING = "does not exist"
+    MISSING = "does not exist; run `fsrace-lint vendor` to create it"
     CURRENT = "is up to date"
-    OLD = "was written by another version of fsrace-lint"
-    CHANGED = "was changed after `fsrace-lint vendor` wrote it; use --force to overwrite it"
-    FOREIGN = "is not a copy of the helpers; use --force to overwrite it"
+    OLD = "was written by another version of fsrace-lint; run `fsrace-lint vendor` to update it"
+    CHANGED = "was changed after `fsrace-lint vendor` wrote it; use `--force` to overwrite it"
+    FOREIGN = "is not a copy of the helpers; use `--force` to overwrite it"
 
     @property
     def is_ours(self) -> bool:

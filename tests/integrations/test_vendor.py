@@ -95,16 +95,27 @@ def test_foreign_file_is_overwritten_only_with_force(tmp_path: Path, text: str) 
 def test_check_writes_nothing(tmp_path: Path) -> None:
     result = run("--check", tmp_path)
     assert (result.exit_code, list(tmp_path.iterdir())) == (1, [])
-    assert "fs_safe.py does not exist." in result.stderr
+    assert "fs_safe.py does not exist; run `fsrace-lint vendor` to create it." in result.stderr
     run(tmp_path)
     again = run("--check", "--force", tmp_path)
     assert (again.exit_code, again.stdout) == (0, "")
 
 
-def test_missing_directory_is_an_error(tmp_path: Path) -> None:
-    result = run(tmp_path / "missing" / "fs_safe.py")
+@pytest.mark.parametrize("options", [[], ["--check"]])
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("missing/fs_safe.py", "missing does not exist; create it first"),
+        ("missing/", "missing: no such directory; create it first"),
+        ("text.txt", "text.txt: name a file that ends with `.py`"),
+    ],
+)
+def test_missing_directory_is_an_error(tmp_path: Path, path: str, message: str, options: list[str]) -> None:
+    (tmp_path / "text.txt").touch()
+    result = run(*options, f"{tmp_path}/{path}")
     assert result.exit_code == 2
-    assert "No such file or directory" in result.stderr
+    assert message in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["text.txt"]
 
 
 def test_copy_has_no_findings(tmp_path: Path) -> None:

@@ -36,6 +36,13 @@ def vendor_helpers(path: Path, *, only_check: bool, force: bool) -> None:
     read or written.
     """
     file = path / vendor.NAME if path.is_dir() else path
+    if file.suffix != ".py":
+        what = "name a file that ends with `.py`" if file.exists() else "no such directory; create it first"
+        raise click.UsageError(visible(f"{file}: {what}"))
+    if not file.parent.is_dir():
+        raise click.UsageError(
+            visible(f"{file}: the directory {file.parent} does not exist; create it first")
+        )
     try:
         copy = vendor.look(file) if only_check else vendor.write(file, force=force)
     except OSError as error:
