@@ -236,12 +236,13 @@ _MISSING: Final = {
 }
 
 
-def missed_collective_finding(rule: Rule, divergence: Divergence) -> Finding:
+def missed_collective_finding(rule: Rule, divergence: Divergence, remedy: FixTemplate) -> Finding:
     """Create a finding for a collective that some ranks do not call.
 
     Args:
         rule: The rule that reports it.
         divergence: The collective, and the code that makes the ranks diverge.
+        remedy: The manual fix.
     """
     sync_point, how = divergence.sync_point, divergence.how
     here, away = (0, 1) if sync_point.is_for_main else (1, 0)
@@ -262,6 +263,7 @@ def missed_collective_finding(rule: Rule, divergence: Divergence) -> Finding:
             *_waiting_at(sync_point),
             *(related(later, "also skipped by those ranks") for later in divergence.later),
         ],
+        fix=remedy.at(sync_point),
         strict=not divergence.certain,
     )
 

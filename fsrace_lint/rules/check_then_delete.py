@@ -80,9 +80,7 @@ def check(project: Project) -> Iterator[Finding]:
                 witness=check_then_act_witness(probe, delete, "FileNotFoundError"),
                 related=[tested(probe, delete)],
                 fix=msgspec.structs.replace(
-                    MISSING_OK,
-                    applicability=Applicability.SAFE if exact else Applicability.UNSAFE,
-                    description="pass `ignore_errors=True`" if is_tree else MISSING_OK.description,
+                    MISSING_OK, applicability=Applicability.SAFE if exact else Applicability.UNSAFE
                 ).at(delete, probe.span if probe.is_whole_test else None),
             )
     for listing, delete in project.listed_then_deleted():

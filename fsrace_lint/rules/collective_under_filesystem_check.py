@@ -44,10 +44,10 @@ Not reported when:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.rules.base import Promise, Rule, missed_collective_finding
-from fsrace_lint.rules.remedies import DECIDE_ON_MAIN
+from fsrace_lint.rules.remedies import CHOOSE_ON_MAIN, COUNT_ON_MAIN, DECIDE_ON_MAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,16 +59,19 @@ RULE = Rule(
     code="FSR403",
     name="collective-under-filesystem-check",
     cwe=833,
-    remedies=(DECIDE_ON_MAIN,),
+    remedies=(DECIDE_ON_MAIN, CHOOSE_ON_MAIN, COUNT_ON_MAIN),
     promises=(
         Promise.COLLECTIVE,
         Promise.NFS,
     ),
 )
 
+_BY_CAUSE: Final = {"path": CHOOSE_ON_MAIN, "loop": COUNT_ON_MAIN}
+
 
 def check(project: Project) -> Iterator[Finding]:
     """Find collectives that some ranks miss because of the filesystem, a clock, or the like."""
     for divergence in project.divergent():
         if divergence.is_by_files:
-            yield missed_collective_finding(RULE, divergence)
+            remedy = _BY_CAUSE.get(divergence.how, DECIDE_ON_MAIN)
+            yield missed_collective_finding(RULE, divergence, remedy)

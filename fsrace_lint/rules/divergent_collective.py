@@ -67,4 +67,4 @@ def check(project: Project) -> Iterator[Finding]:
     """Find collectives that some ranks miss because of a rank check or an exception."""
     for divergence in project.divergent():
         if not divergence.is_by_files:
-            yield missed_collective_finding(RULE, divergence)
+            yield missed_collective_finding(RULE, divergence, ALL_CALL_IT)

@@ -54,7 +54,7 @@ from fsrace_lint.rules.base import (
     done_at,
     related,
 )
-from fsrace_lint.rules.remedies import MKSTEMP
+from fsrace_lint.rules.remedies import MKSTEMP, TEMPORARY_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +67,7 @@ RULE = Rule(
     code="FSR205",
     name="fixed-temp-name",
     cwe=377,
-    remedies=(MKSTEMP,),
+    remedies=(MKSTEMP, TEMPORARY_FOLDER),
     promises=(Promise.TRUNC, Promise.RENAME),
 )
 
@@ -87,9 +87,8 @@ def _is_shared(project: Project, access: Access) -> bool:
     if access.op == "mkdir":
         temporary = access.is_contended and project.is_scratch(access)
         return temporary and project.deleted_later(access) is not None
-    if access.op == "download" and project.renamed_later(access) is None:
-        return False
-    return project.is_raced(access) and project.is_scratch(access)
+    is_final = access.op == "download" and project.renamed_later(access) is None
+    return not is_final and project.is_raced(access) and project.is_scratch(access)
 
 
 def _is_told_apart_by_pid(project: Project, access: Access) -> bool:
@@ -121,5 +120,6 @@ def _finding(project: Project, access: Access) -> Finding:
             *(() if used is None else (related(used, "moved or deleted here"), *done_at(used))),
             *done_at(access),
         ),
+        fix=(TEMPORARY_FOLDER if access.op == "mkdir" else MKSTEMP).at(access),
         strict=by_pid or not sure or access.operation.appends or access.is_one_of_group,
     )

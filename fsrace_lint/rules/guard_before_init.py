@@ -45,7 +45,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Promise, Related, Rule, Witness, WitnessStep, called_name, code
+from fsrace_lint.rules.base import Evidence, Promise, Related, Rule, Witness, WitnessStep, callee_of, code
 from fsrace_lint.rules.remedies import GUARD_LATER
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def check(project: Project) -> Iterator[Finding]:
             continue
         yield RULE.finding(
             access,
-            f"{code(test.source)} is {test.truth} on every process before {code(test.creator)}",
+            f"{code(test.source)} is {test.truth} on every process before {code(test.creator + '()')}",
             witness=Witness(
                 (
                     WitnessStep(0, test.source, str(test.truth)),
@@ -82,7 +82,7 @@ def check(project: Project) -> Iterator[Finding]:
                     WitnessStep(0, access.display, "in progress"),
                     WitnessStep(1, access.display, "does the same to the same path"),
                 ),
-                f"every process runs {called_name(access.call_site.call.function)}, which is meant for one",
+                f"every process runs {callee_of(access)}, which only one process should run",
             ),
             related=(Related(test.created, "the process group is initialized here"),),
         )

@@ -35,7 +35,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Promise, Rule, Witness, WitnessStep, code
-from fsrace_lint.rules.remedies import TIMEOUT
+from fsrace_lint.rules.remedies import LIMIT_THE_WAIT, TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,7 @@ RULE = Rule(
     name="lock-without-timeout",
     cwe=833,
     default_from=None,
-    remedies=(TIMEOUT,),
+    remedies=(TIMEOUT, LIMIT_THE_WAIT),
     promises=(Promise.FLOCK,),
 )
 
@@ -70,4 +70,5 @@ def check(project: Project) -> Iterator[Finding]:
                 ),
                 f"if the holder {left}, all other processes wait forever",
             ),
+            fix=(TIMEOUT if lock.accepts_timeout else LIMIT_THE_WAIT).at(lock.access),
         )

@@ -49,6 +49,7 @@ from fsrace_lint.rules.remedies import EXIST_OK
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fsrace_lint.analysis.accesses.model import Access
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
@@ -72,10 +73,14 @@ def check(project: Project) -> Iterator[Finding]:
             continue
         yield RULE.finding(
             mkdir,
-            f"every process creates directory {code(mkdir.path_source)} without `exist_ok=True`",
+            f"every process creates directory {code(mkdir.path_source)} without `{_flag(mkdir)}`",
             witness=Witness(
                 (WitnessStep(0, mkdir.display, "done"), WitnessStep(1, mkdir.display, "FileExistsError")),
                 "all but the first process fail with `FileExistsError`",
             ),
             strict=mkdir.is_one_of_group,
         )
+
+
+def _flag(mkdir: Access) -> str:
+    return "dirs_exist_ok=True" if mkdir.operation.tree else "exist_ok=True"

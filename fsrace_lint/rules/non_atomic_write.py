@@ -101,7 +101,7 @@ def _overwritten(project: Project, write: Access) -> Finding:
     steps = WitnessStep(0, write.display, "truncates the file"), read, WitnessStep(0, "is killed")
     return RULE.finding(
         write,
-        f"state file {code(write.path_source)} is overwritten in place",
+        f"{code(write.path_source)} is overwritten in place, not atomically",
         witness=Witness(steps, "a reader can see a partial file, during the write and after a crash"),
         related=done_at(write),
         fix=ATOMIC_WRITE.at(write),

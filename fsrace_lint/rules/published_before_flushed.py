@@ -39,7 +39,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Evidence, Promise, Related, Rule, Witness, WitnessStep, code
-from fsrace_lint.rules.remedies import FLUSH_FIRST
+from fsrace_lint.rules.remedies import FLUSH_FIRST, WAIT_FOR_SAVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +52,7 @@ RULE = Rule(
     code="FSR209",
     name="published-before-flushed",
     default_from=Evidence.NONE,
-    remedies=(FLUSH_FIRST,),
+    remedies=(FLUSH_FIRST, WAIT_FOR_SAVE),
     promises=(
         Promise.BUFFER,
         Promise.RENAME,
@@ -77,6 +77,7 @@ def check(project: Project) -> Iterator[Finding]:
                 "a reader can find the file empty or truncated",
             ),
             related=[Related(written.place, "written here, and not flushed")],
+            fix=FLUSH_FIRST.at(handed_over),
         )
     for save, pointer in project.unfinished():
         yield _pointing(save, pointer)
@@ -96,4 +97,5 @@ def _pointing(save: Access, pointer: Access) -> Finding:
             "a reader, or a restart after a crash, loads an incomplete checkpoint",
         ),
         related=[Related(save.place, "the save starts here, and nothing waits for it")],
+        fix=WAIT_FOR_SAVE.at(pointer),
     )

@@ -51,6 +51,8 @@ class FixTemplate(msgspec.Struct, frozen=True, kw_only=True):
         otherwise: The recipe to try if the first one refuses.
         where_done: Whether to change the call that runs the operation instead of the reported call, if
             both are in the same file.
+        by_api: The description for calls of these APIs, because the fix differs. A method of a path is
+            written `Path.unlink`.
     """
 
     recipe: str
@@ -58,6 +60,7 @@ class FixTemplate(msgspec.Struct, frozen=True, kw_only=True):
     applicability: Applicability = Applicability.UNSAFE
     otherwise: str = ""
     where_done: bool = False
+    by_api: tuple[tuple[str, str], ...] = ()
 
     @property
     def told(self) -> str:
@@ -81,11 +84,19 @@ class FixTemplate(msgspec.Struct, frozen=True, kw_only=True):
                 call_site = leaf
             api = place.operation.api if call_site is leaf else ""
         span = call_site.call.span
-        return Fix(self.recipe, span, self.applicability, self.description, check, self.otherwise, path, api)
+        owner, _, method = api.rpartition(".")
+        known = f"Path.{method}" if owner in {"*", "pathlib.Path"} else api
+        description = dict(self.by_api).get(known, self.description)
+        return Fix(self.recipe, span, self.applicability, description, check, self.otherwise, path, api)
 
 
-def _sketch(description: str) -> FixTemplate:
-    return FixTemplate(recipe=SKETCH, description=description, applicability=Applicability.SKETCH)
+def _sketch(description: str, *by_api: tuple[str, str]) -> FixTemplate:
+    return FixTemplate(
+        recipe=SKETCH,
+        description=description,
+        applicability=Applicability.SKETCH,
+        by_api=by_api,
+    )
 
 
 ATOMIC_WRITE: Final = FixTemplate(
@@ -107,7 +118,16 @@ LINK_AND_REPLACE: Final = FixTemplate(
     description="create the link under a temporary name, then `os.replace()` it",
     applicability=Applicability.SAFE,
 )
-EXIST_OK: Final = FixTemplate(recipe="exist-ok", description="pass `exist_ok=True`")
+EXIST_OK: Final = FixTemplate(
+    recipe="exist-ok",
+    description="accept an existing directory, as `exist_ok=True` does",
+    by_api=(
+        ("os.makedirs", "pass `exist_ok=True`"),
+        ("Path.mkdir", "pass `exist_ok=True`"),
+        ("os.mkdir", "use `Path.mkdir(exist_ok=True)`, or ignore `FileExistsError` for a directory"),
+        ("shutil.copytree", "pass `dirs_exist_ok=True`"),
+    ),
+)
 ENSURE_DIR: Final = FixTemplate(
     recipe="ensure-dir",
     description="use `fsrace_lint.safe.ensure_dir()`, which retries on stale NFS answers",
@@ -122,8 +142,18 @@ GUARD_WHERE_DONE: Final = msgspec.structs.replace(RANK_GUARD, where_done=True)
 GUARD_AND_BARRIER: Final = FixTemplate(
     recipe="guard-and-barrier", description="run it on rank 0 only, with a barrier after it"
 )
+_SUPPRESSED: Final = "wrap the call in `contextlib.suppress(FileNotFoundError)`"
 MISSING_OK: Final = FixTemplate(
-    recipe="missing-ok", description="pass `missing_ok=True`, or suppress `FileNotFoundError`"
+    recipe="missing-ok",
+    description="accept a path that is already deleted, as `missing_ok=True` does",
+    by_api=(
+        ("Path.unlink", "pass `missing_ok=True`"),
+        ("Path.rmdir", _SUPPRESSED),
+        ("os.remove", _SUPPRESSED),
+        ("os.unlink", _SUPPRESSED),
+        ("os.rmdir", _SUPPRESSED),
+        ("shutil.rmtree", "pass `ignore_errors=True`"),
+    ),
 )
 STAGE_BESIDE: Final = FixTemplate(
     recipe="stage-beside", description="create the temporary file in the directory of the target"
@@ -141,8 +171,13 @@ EXTRACT_ONCE: Final = FixTemplate(
 )
 DOWNLOAD_ONCE: Final = FixTemplate(
     recipe="download-once",
-    description="download to a temporary file in the same directory, then `os.replace()` it",
+    description="download under a temporary name in the same directory, then rename it",
     otherwise="guard-and-barrier",
+    where_done=True,
+)
+DOWNLOAD_ON_FIRST: Final = FixTemplate(
+    recipe="guard-and-barrier",
+    description="download on rank 0 only, with a barrier after it",
     where_done=True,
 )
 BARRIER: Final = FixTemplate(recipe="barrier", description="add a barrier after the guarded code")
@@ -162,22 +197,36 @@ CHECK_IN_LOCK: Final = FixTemplate(
     recipe="move-check-into-lock", description="move the check inside the lock"
 )
 
-READ_AND_HANDLE: Final = _sketch("read it without a check, and handle `FileNotFoundError`")
+READ_AND_HANDLE: Final = _sketch("handle `FileNotFoundError` where the file is read")
 RESET_ON_FIRST: Final = _sketch("delete and recreate it on rank 0 only, between two barriers")
 AGREE_ON_NAME: Final = _sketch("create the name on rank 0 and broadcast it")
-FLUSH_FIRST: Final = _sketch("flush and close the file before you rename or unlock it")
-ALL_CALL_IT: Final = _sketch("move the collective out of the rank check")
+FLUSH_FIRST: Final = _sketch("flush or close the file first")
+WAIT_FOR_SAVE: Final = _sketch("wait until the save has finished, then write the file that points to it")
+TEMPORARY_FOLDER: Final = _sketch("create the directory with `tempfile.mkdtemp()`")
+ALL_CALL_IT: Final = _sketch("call the collective where every rank reaches it")
 DECIDE_ON_MAIN: Final = _sketch("evaluate the check on rank 0 only, and broadcast the result")
-GUARD_LATER: Final = _sketch("check the rank after the process group is initialized, or read `RANK`")
+CHOOSE_ON_MAIN: Final = _sketch("choose the path on rank 0 only, and broadcast it")
+COUNT_ON_MAIN: Final = _sketch("determine the iterations on rank 0 only, and broadcast them")
+GUARD_LATER: Final = _sketch("check the rank after the process group is initialized")
 GLOBAL_GUARD: Final = _sketch("run it on rank 0 of the job, or on one process per filesystem")
 LOCAL_GUARD: Final = _sketch(
     "if the path is local to each node: let local rank 0 of each node do the work, or use a shared path"
 )
 WAIT_IN_BARRIER: Final = _sketch("use a barrier; between jobs, use `fsrace_lint.safe.wait_for_path()`")
 WAIT_BETWEEN: Final = _sketch("add a barrier between the two operations where all ranks reach it")
-BARRIER_FOR_SLEEP: Final = _sketch("replace the sleep with a barrier")
+BARRIER_FOR_SLEEP: Final = _sketch("replace the sleep with a barrier that every rank reaches")
 ONE_LOCK_NAME: Final = _sketch("use the same lock file name in all processes")
-LOCK_THEN_TRUNCATE: Final = _sketch('open it with mode `"a"` or `"r+"`, lock it, then truncate it')
+LOCK_THEN_TRUNCATE: Final = _sketch(
+    'open it with a mode that does not truncate, such as `"a"`, lock it, then call `truncate(0)`',
+    ("os.open", "open it without `O_TRUNC`, lock it, then call `os.ftruncate()`"),
+)
+LIMIT_THE_WAIT: Final = _sketch(
+    "use a lock with a timeout, such as `filelock.FileLock`",
+    ("fcntl.flock", "pass `LOCK_NB`, and try again until a time limit"),
+    ("fcntl.lockf", "pass `LOCK_NB`, and try again until a time limit"),
+    ("os.lockf", "use `F_TLOCK`, and try again until a time limit"),
+    ("portalocker.lock", "pass `LOCK_NB`, and try again until a time limit"),
+)
 DELETE_AFTER_ALL: Final = _sketch("add a barrier after the last use, then delete it on rank 0 only")
 WRITE_ON_FIRST: Final = _sketch(
     "if the write is in a called function: add the rank check there, around the write"
@@ -192,6 +241,7 @@ WRITING: Final = (RANK_GUARD, LOCAL_GUARD, WRITE_ON_FIRST, SAVE_WITH_ALL)
 DELETING: Final = (MISSING_OK, GUARD_AND_BARRIER, DELETE_AFTER_ALL)
 ORDERING: Final = (BARRIER, BARRIER_BEFORE, WAIT_BETWEEN)
 NAMING: Final = (OWN_FILE, MKSTEMP)
+DOWNLOADING: Final = (DOWNLOAD_ONCE, DOWNLOAD_ON_FIRST, LOCAL_GUARD)
 
 
 def for_creation(probe: ExistenceCheck | None, access: Access) -> Fix:
@@ -243,6 +293,11 @@ def for_delete(project: Project, access: Access) -> Fix:
     if access.op != "delete" or access.call_site is not access.leaf_call:
         return GUARD_AND_BARRIER.at(access)
     return MISSING_OK.at(access)
+
+
+def for_download(access: Access) -> FixTemplate:
+    """Return a fix for a download by every rank. An atomic one is only made too often."""
+    return DOWNLOAD_ON_FIRST if access.operation.atomic else DOWNLOAD_ONCE
 
 
 def for_barrier(pair: UnorderedPair) -> Fix:

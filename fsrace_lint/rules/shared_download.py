@@ -57,7 +57,7 @@ from fsrace_lint.rules.base import (
     one_per_call,
     tested,
 )
-from fsrace_lint.rules.remedies import DOWNLOAD_ONCE, LOCAL_GUARD
+from fsrace_lint.rules.remedies import DOWNLOADING, LOCAL_GUARD, for_download
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 RULE = Rule(
     code="FSR302",
     name="shared-download",
-    remedies=(DOWNLOAD_ONCE, LOCAL_GUARD),
+    remedies=DOWNLOADING,
     promises=(Promise.DOWNLOAD, Promise.RENAME),
 )
 
@@ -87,7 +87,7 @@ def _all(project: Project) -> Iterator[Finding]:
         if download.is_contended and not harmless and not seen_first:
             awaited = project.is_awaited(download)
             strict = project.is_skipped_by_followers(download) or _is_strict(download, probe, awaited=awaited)
-            fix = (LOCAL_GUARD if awaited else DOWNLOAD_ONCE).at(download)
+            fix = (LOCAL_GUARD if awaited else for_download(download)).at(download)
             yield _finding(download, probe, fix, strict=strict)
 
 

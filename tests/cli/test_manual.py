@@ -42,7 +42,7 @@ HARMS = {
     "FileNotFoundError": "FileNotFoundError|` fails|do not find|hold the lock",
     "Torn": "partial|truncated|incomplete|too early|replaces the result",
     "JSONDecodeError": "partial|truncated|is lost",
-    "AssertionError": "partial|truncated|are lost|own it|rewriting|meant for one|in every process|missing",
+    "AssertionError": "partial|truncated|are lost|own it|rewriting|only one process|in every process|missing",
     "Overlap": "two processes hold|run the locked code",
     "deadlock": "hang|wait forever",
     "disagreement": "unknown to",

@@ -344,3 +344,47 @@ class TestMessages:
         ran, _ = run(project(tmp_path, text))
         assert ran.idiom("main.py", Span(3, 5, 3, 19)).barriers == ("dist.barrier()",)
         assert ran.idiom("main.py", Span(1, 1, 1, 7)) == Idiom()
+
+
+class TestHelp:
+    """The description of a fix names what the fix does to this very call."""
+
+    @pytest.mark.parametrize(
+        ("check", "call", "description"),
+        [
+            ("os.path.isdir(path)", "os.makedirs(path)", "pass `exist_ok=True`"),
+            ("os.path.isdir(path)", "os.mkdir(path)", "use `Path.mkdir(exist_ok=True)`, or ignore"),
+            ("Path(path).is_dir()", "Path(path).mkdir()", "pass `exist_ok=True`"),
+            ("os.path.isdir(path)", "shutil.copytree('a', path)", "pass `dirs_exist_ok=True`"),
+            ("not os.path.exists(path)", "os.remove(path)", "wrap the call in `contextlib.suppress("),
+            ("not os.path.exists(path)", "os.rmdir(path)", "wrap the call in `contextlib.suppress("),
+            ("not os.path.exists(path)", "Path(path).rmdir()", "wrap the call in `contextlib.suppress("),
+            ("not os.path.exists(path)", "Path(path).unlink()", "pass `missing_ok=True`"),
+            ("not os.path.exists(path)", "shutil.rmtree(path)", "pass `ignore_errors=True`"),
+            ("not os.path.exists(path)", "os.removedirs(path)", "accept a path that is already deleted"),
+        ],
+    )
+    def test_fix_of_a_checked_call(self, tmp_path: Path, check: str, call: str, description: str) -> None:
+        imports = "import os, shutil\nfrom pathlib import Path\n"
+        text = f"{imports}\ndef f(path: str):\n    if not {check}:\n        {call}\n"
+        self._is_described(tmp_path, text.replace("not not ", ""), description)
+
+    @pytest.mark.parametrize(
+        ("lock", "description"),
+        [
+            ("with filelock.FileLock(path + '.lock'):", "pass `timeout=600`"),
+            ("with fasteners.InterProcessLock(path + '.lock'):", "use a lock with a timeout"),
+            ("with open(path) as s, fcntl.flock(s, fcntl.LOCK_EX):", "pass `LOCK_NB`"),
+        ],
+    )
+    def test_fix_of_a_lock_without_timeout(self, tmp_path: Path, lock: str, description: str) -> None:
+        text = f"import fasteners, fcntl, filelock\n\ndef f(path: str):\n    {lock}\n        pass\n"
+        self._is_described(tmp_path, text, description)
+
+    def _is_described(self, root: Path, text: str, description: str) -> None:
+        (root / "pyproject.toml").write_text('[tool.fsrace-lint]\nprofile = "strict"\n')
+        (root / "main.py").write_text(text)
+        _, checked = run(root)
+        (finding,) = checked.outcome.findings
+        assert finding.fix is not None
+        assert finding.fix.description.startswith(description)

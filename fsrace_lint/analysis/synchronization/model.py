@@ -21,12 +21,14 @@ class Lock(Record, frozen=True, eq=False):
         waits: Whether it waits without a timeout.
         is_marker: Whether the lock is held as long as the file exists.
         opened: The call that opened the file that is locked, if any.
+        accepts_timeout: Whether the call has a parameter for a timeout.
     """
 
     access: Access
     waits: bool
     is_marker: bool
     opened: OpenFile | None = None
+    accepts_timeout: bool = False
 
     @property
     def named(self) -> str:

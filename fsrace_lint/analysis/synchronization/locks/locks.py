@@ -120,7 +120,8 @@ class Locks:
         name = self.flows.resolver.qualify(call_site.call.function, call_site.state.scope) or ""
         operation = Operation("create", path, name, tolerant=True)
         waits = self._waits(entry, call_site.call) and not self._is_limited(call_site)
-        return Lock(self.accesses.access_at(operation, call_site, scope), waits, entry.marker, opened)
+        access = self.accesses.access_at(operation, call_site, scope)
+        return Lock(access, waits, entry.marker, opened, accepts_timeout=bool(entry.timeout))
 
     @staticmethod
     def _path(entry: LockEntry, call_site: CallSite) -> m.Expr | None:
