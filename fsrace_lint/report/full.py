@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_LINES: Final = 10
 """The maximum number of lines for a finding."""
+_DOTS: Final[Line] = [("...", "gutter")]
 _LISTED: Final = 3
 """The maximum number of locations of similar findings to list."""
 
@@ -68,6 +69,8 @@ def _finding(finding: Finding, others: Sequence[Place], page: Page) -> list[Line
         notes.append(("help", help_text(finding.fix), finding.fix.applicability.value))
     below = [line for name, text, style in notes for line in note(name, text, style, page, short=True)]
     top, frame = header(finding, page), _frame(finding.place.path, shown, page)
+    if len(top) + len(frame) + len(below) > MOST_LINES:
+        frame = [line for line in frame if line != _DOTS]  # the line numbers show the gap
     if second is not None and len(top) + len(frame) + len(below) > MOST_LINES:
         shown.pop(second.place, None)
         frame = _frame(finding.place.path, shown, page)
@@ -100,4 +103,4 @@ def _between(before: int, number: int, path: str, page: Page) -> Iterable[Line]:
     """Return the only line between two marked lines, or dots for multiple lines."""
     if number == before + 2:
         return marked(before + 1, path, (), page)
-    return [[("...", "gutter")]] if number > before + 2 else []
+    return [_DOTS] if number > before + 2 else []

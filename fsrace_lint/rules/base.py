@@ -255,7 +255,7 @@ def missed_collective_finding(rule: Rule, divergence: Divergence, remedy: FixTem
                 WitnessStep(here, sync_point.display, f"waits for process {away}"),
                 WitnessStep(away, divergence.test, dies),
             ),
-            "the ranks that call the collective hang until the process group times out",
+            "the ranks that call it hang until a timeout",
         ),
         related=[
             *_source_of(divergence),

@@ -621,8 +621,14 @@ class TestFull:
         text = "check(d)\na\nb\n" + "x" * 60 + "; mkdir(d)\n"
         witness = Witness((), "the outcome " * 12)
         related = (Related(place("a.py", text, "check(d)"), "checked here " * 12), self.REASON)
-        same = [finding(place("a.py", text, "mkdir(d)"), related=related, witness=witness) for _ in range(2)]
-        lines = text_of(Outcome(tuple(same)), {"a.py": text}, "full").split("\n\n")[0].split("\n")
+        where, offered = place("a.py", text, "mkdir(d)"), fix(Applicability.SAFE, "fix it")
+        found = finding(where, related=related, witness=witness)
+        lines = text_of(Outcome((found, found)), {"a.py": text}, "full").split("\n\n")[0].split("\n")
+        assert [line[:5] for line in lines] == [
+            *("error", " --> ", "1 | c", "  | -", "  | c", "4 | x", "  |  ", "  | t", "  = n", "  = n"),
+        ]
+        found = finding(where, related=related, witness=witness, fix=offered)
+        lines = text_of(Outcome((found, found)), {"a.py": text}, "full").split("\n\n")[0].split("\n")
         assert len(lines) <= 10
         assert lines[5].startswith("  | the outcome the outcome")
         assert lines[5].endswith("...")

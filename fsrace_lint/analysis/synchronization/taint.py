@@ -44,6 +44,9 @@ _TELLING: Final = frozenset(
 """Calls that are tainted by their arguments, in addition to the `pure` calls of the library models."""
 _MAKING_PATHS: Final = frozenset({"os.path.join", "pathlib.Path", "str", "os.path.abspath", "os.fspath"})
 
+_VARIABLES: Final = 3
+"""The number of variables to follow from a condition to the call that returns the rank."""
+
 
 class RankTaint(Record, frozen=True):
     """Why a value can differ between ranks.
@@ -54,7 +57,7 @@ class RankTaint(Record, frozen=True):
             host name. `error`: it is whether an exception was raised.
         expr: The expression that differs.
         is_between_ranks: Whether it compares two ranks, such as the ranks in two process groups.
-        source: The call whose result differs, if known.
+        source: The call whose result differs, if known. For `rank`, only if a variable holds the check.
     """
 
     kind: Literal["rank", "files", "own", "error"]
@@ -124,7 +127,7 @@ class TaintAnalysis:
         if isinstance(binding, Expression) and self._is_whether_set(split, binding.expr, binding.scope):
             return None
         if _tells_apart(split) or self._is_rank(expr, scope):
-            return RankTaint("rank", expr)
+            return RankTaint("rank", expr, source=self._rank_source(binding))
         if variable_of(expr) in self._given_to_collectives(scope.function):
             return None
         if isinstance(expr, m.Name) and expr.id in self._counted_up(scope.function):
@@ -135,6 +138,19 @@ class TaintAnalysis:
         if isinstance(expr, m.Attribute) and is_property(entity):
             return self._returned(entity, expr)
         return self._own(expr, expr, scope)
+
+    def _rank_source(self, binding: Binding | None) -> Expression | None:
+        """Return the call in the rank check that a variable holds, also if a variable holds the rank."""
+        for _ in range(_VARIABLES):
+            if not isinstance(binding, Expression):
+                break
+            expr, scope = binding.expr, binding.scope
+            call = next(calls_in(expr), None)
+            if call is not None:
+                return Expression(call, scope)
+            found = [self.entry_states.rank_tests.known(part, scope) for part in parts(expr)]
+            binding = next((each for each in found if isinstance(each, Expression)), None)
+        return None
 
     def _bound(self, binding: Binding) -> RankTaint | None:
         match binding:
@@ -197,7 +213,7 @@ class TaintAnalysis:
     def _own(self, expr: m.Expr, source: m.Expr, scope: Environment) -> RankTaint | None:
         entry = self.catalog.find("private", self.flows.resolver.qualify(source, scope))
         same = entry is None or entry.scope == "job" or entry.by == "address"
-        return None if same else RankTaint("own", expr)
+        return None if same else RankTaint("own", expr, source=Expression(expr, scope))
 
     def _of_host(self, expr: m.Expr, scope: Environment) -> RankTaint | None:
         """Return the taint of an environment variable that differs between hosts."""
