@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -21,12 +22,12 @@ Examples:
   fsrace-lint vendor --check src/fs_safe.py
 """,
 )
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=click.Path())
 @click.option(
     "--check", "only_check", is_flag=True, help="Check whether the copy is up to date and write nothing."
 )
 @click.option("--force", is_flag=True, help="Overwrite a file that was changed or is not a copy.")
-def vendor_helpers(path: Path, *, only_check: bool, force: bool) -> None:
+def vendor_helpers(path: str, *, only_check: bool, force: bool) -> None:
     """Copy the safe helpers to PATH, a single file that imports only the standard library.
 
     If PATH is a directory, the file name is `fs_safe.py`. To make fixes import the copy, set
@@ -35,14 +36,10 @@ def vendor_helpers(path: Path, *, only_check: bool, force: bool) -> None:
     Exit status: 0 if the copy is up to date, 1 if it is missing, outdated, or changed, 2 if it cannot be
     read or written.
     """
-    file = path / vendor.NAME if path.is_dir() else path
-    if file.suffix != ".py":
-        what = "name a file that ends with `.py`" if file.exists() else "no such directory; create it first"
-        raise click.UsageError(visible(f"{file}: {what}"))
+    is_folder = Path(path).is_dir() or path.endswith(("/", os.sep))
+    file = Path(path, vendor.NAME) if is_folder else Path(path)
     if not file.parent.is_dir():
-        raise click.UsageError(
-            visible(f"{file}: the directory {file.parent} does not exist; create it first")
-        )
+        raise click.UsageError(visible(f"{path}: no directory {file.parent}; create it first"))
     try:
         copy = vendor.look(file) if only_check else vendor.write(file, force=force)
     except OSError as error:
