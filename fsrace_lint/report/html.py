@@ -15,7 +15,7 @@ from fsrace_lint.report.page import rulebook
 from fsrace_lint.report.page.changes import change, pill
 from fsrace_lint.report.page.frames import frames
 from fsrace_lint.report.page.lanes import timeline
-from fsrace_lint.report.page.markup import Markup, join, tag
+from fsrace_lint.report.page.markup import Markup, join, prose, tag
 from fsrace_lint.report.words import count
 
 if TYPE_CHECKING:
@@ -113,11 +113,11 @@ def _summary(outcome: Outcome) -> Markup:
             facts.append(tag("li", dot, tag("b", str(number)), f" {word}"))
     fixes = Counter(finding.fix.applicability for finding in found if finding.fix)
     for kind, told in (
-        (Applicability.SAFE, "fixable with fsrace-lint fix"),
-        (Applicability.UNSAFE, "possibly fixable with --unsafe-fixes"),
+        (Applicability.SAFE, "fixable with `fsrace-lint fix`"),
+        (Applicability.UNSAFE, "possibly fixable with `--unsafe-fixes`"),
     ):
         if number := fixes[kind]:
-            facts.append(tag("li", tag("b", str(number)), f" {told}"))
+            facts.append(tag("li", tag("b", str(number)), " ", prose(told)))
     if (files := outcome.statistics.get("files")) is not None:
         facts.append(tag("li", tag("b", str(files)), f" {count(files, 'file').partition(' ')[2]} checked"))
     shown = tag("ul", *facts, class_="facts") if facts else ""
@@ -134,8 +134,7 @@ def _failures(outcome: Outcome) -> Markup:
     if not outcome.errors:
         return Markup()
     rows = [
-        tag("li", f"{error.path}: {error.message}" if error.path else error.message)
-        for error in outcome.errors
+        tag("li", f"{error.path}: " if error.path else "", prose(error.message)) for error in outcome.errors
     ]
     title = f"{count(len(rows), 'error')}: some files were not checked"
     return tag("div", tag("h2", title), tag("ul", *rows), class_="failures")
@@ -236,7 +235,9 @@ def _finding(
     span = finding.place.span
     fix = pill(finding.fix, preview) if finding.fix else ""
     where = tag("span", f"{span.line}:{span.column}", class_="at")
-    told = tag("span", tag("span", finding.code, class_="code"), " ", finding.message, class_="message")
+    told = tag(
+        "span", tag("span", finding.code, class_="code"), " ", prose(finding.message), class_="message"
+    )
     dot = tag(
         "span", tag("span", f"{finding.severity.value} ", class_="sr"), class_=f"dot {finding.severity.value}"
     )

@@ -291,6 +291,26 @@ class TestFixes:
         assert elements(shown, "del") == []
 
 
+class TestProse:
+    def test_text_in_backticks_is_code_everywhere(self) -> None:
+        witness = Witness((WitnessStep(0, "reads `step`", "`result`"),), "it fails with `outcome`")
+        related = (
+            Related(HERE, "found by `frame`"),
+            Related(Place("gone.py", Span(9, 1, 9, 2)), "found by `elsewhere`"),
+        )
+        shown = page(
+            finding(HERE, message="`a` and `` b`c `` and <`i>`", related=related, witness=witness),
+            sources={"a.py": "ab\n"},
+        )
+        codes = {text_of(each) for each in elements(shown, "code")}
+        assert {"a", "b`c", "i>", "step", "result", "outcome", "frame", "elsewhere"} <= codes
+        assert text_of(only(shown, "span", "message")) == "FSR101 a and b`c and <i>"
+
+    def test_unpaired_backtick_is_text(self) -> None:
+        shown = page(finding(HERE, message="a ` b"))
+        assert text_of(only(shown, "span", "message")) == "FSR101 a ` b"
+
+
 class TestUntrustedText:
     def test_hostile_text_is_escaped(self) -> None:
         where = Place(HOSTILE + ".py", Span(1, 1, 1, 8))

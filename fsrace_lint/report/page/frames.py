@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fsrace_lint.report.page.markup import Markup, join, markup, plain, tag
+from fsrace_lint.report.page.markup import Markup, join, markup, plain, prose, tag
 from fsrace_lint.report.words import count
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def frames(finding: Finding, lines: Lines) -> Markup:
     known = [mark for mark in marks if 0 < mark.place.span.line <= len(lines.of(mark.place.path))]
     shown = [_frame(hunk, finding, lines.of(hunk.path)) for hunk in _hunks(known)]
     unknown = [
-        tag("li", f"{mark.place.position}: {mark.message}")
+        tag("li", f"{mark.place.position}: ", prose(mark.message))
         for mark in marks
         if mark not in known and mark.message
     ]
@@ -118,7 +118,7 @@ def _rows(number: int, text: str, marks: Sequence[_Mark]) -> Iterator[Markup]:
         span = mark.place.span
         if mark.message and span.line == number:
             indent = " " * (len(code(text[start : span.column - 1])) + (start > 0))
-            note = tag("i", f"{indent}\u2191 {mark.message}")
+            note = tag("i", f"{indent}\u2191 ", prose(mark.message))
             yield tag("span", tag("span", class_="n"), note, _END, class_="l note")
         if mark.last == number < span.end_line:
             more = tag("i", f"{_CUT} {count(span.end_line - number, 'more line')}")

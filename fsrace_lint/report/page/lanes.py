@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.report.page.markup import Markup, join, tag
+from fsrace_lint.report.page.markup import Markup, join, prose, tag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ def timeline(witness: Witness) -> Markup:
 
 
 def _outcome(witness: Witness) -> Markup:
-    return tag("figcaption", tag("b", "Outcome"), " ", witness.outcome, class_="outcome")
+    return tag("figcaption", tag("b", "Outcome"), " ", prose(witness.outcome), class_="outcome")
 
 
 def _row(number: int, steps: Sequence[WitnessStep], processes: Sequence[int]) -> Markup:
@@ -58,11 +58,11 @@ def _row(number: int, steps: Sequence[WitnessStep], processes: Sequence[int]) ->
     result = ""
     if step.result:
         raised = "raised" if _RAISED.match(step.result) else "result"
-        result = join([" ", tag("span", "\u2192 ", tag("span", step.result), class_=raised)])
+        result = join([" ", tag("span", "\u2192 ", tag("span", prose(step.result)), class_=raised)])
     said = tag(
         "div",
         tag("span", f"process {step.process}: ", class_="sr"),
-        tag("code", step.action),
+        prose(step.action) if "`" in step.action else tag("code", step.action),
         result,
         class_=f"act at{lane}" if len(processes) <= _FEW else "act",
     )

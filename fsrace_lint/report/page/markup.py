@@ -11,6 +11,7 @@ from fsrace_lint.report.words import visible
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_CODE: Final = re.compile(r"(?<!`)(?:`(?P<one>[^`]+)`|`` (?P<two>.+?) ``)(?!`)")
 _VOID: Final = frozenset(("input", "link", "meta"))
 # Noncharacters, which Unicode never assigns, and which are errors for HTML parsers.
 _NONCHARACTER: Final = re.compile(
@@ -63,8 +64,12 @@ def tag(name: str, /, *content: str, **attributes: str | bool) -> Markup:
 
 
 def prose(text: str) -> Markup:
-    """Return a text with the parts between backticks as code."""
-    words = text.split("`")
-    if len(words) % 2 == 0:
-        return markup(text)
-    return join(tag("code", word) if number % 2 else word for number, word in enumerate(words))
+    """Return a text with the parts between backticks as code.
+
+    Two backticks enclose code that contains one, with a space on both sides.
+    """
+    pieces, end = [], 0
+    for found in _CODE.finditer(text):
+        pieces += [text[end : found.start()], tag("code", found["one"] or found["two"])]
+        end = found.end()
+    return join([*pieces, text[end:]])

@@ -46,7 +46,7 @@ def pages(findings: Sequence[Finding], tool: Tool) -> Markup:
 def _page(rule: RuleInfo, places: Sequence[Markup]) -> Markup:
     title, paragraphs = parts(rule.page)
     head = tag("h3", tag("span", rule.code, class_="code"), " ", rule.name)
-    summary = tag("summary", head, tag("span", title, class_="title"))
+    summary = tag("summary", head, tag("span", prose(title), class_="title"))
     weakness = tag("p", f"CWE-{rule.cwe}", class_="aside") if rule.cwe else ""
     text = [piece for part in paragraphs for piece in _paragraph(part)]
     found = join([tag("h4", f"Found in {count(len(places), 'place')}"), tag("ul", *places, class_="places")])
