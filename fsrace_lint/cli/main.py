@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from fsrace_lint import __version__
+from fsrace_lint.cli.commands.grouped_options import CommandGroup
 from fsrace_lint.cli.terminal import FAILED
 from fsrace_lint.pipeline import internal_error
 from fsrace_lint.report.words import visible
@@ -32,7 +33,7 @@ _COMMANDS: Final = {
 """The module and the variable of each command, which are loaded on demand."""
 
 
-class _Commands(click.Group):
+class _Commands(CommandGroup):
     """Ends every command with a documented exit status, and a message if it fails."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click passes it
@@ -45,18 +46,8 @@ class _Commands(click.Group):
         found = getattr(importlib.import_module(f"fsrace_lint.cli.commands.{module}"), name)
         return found if isinstance(found, click.Command) else None
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            from fsrace_lint.config.suggestions import closest  # noqa: PLC0415  # needed only for usage errors
-
-            close = f"check {args[0]}" if os.path.lexists(args[0]) else closest(args[0], _COMMANDS)
-            hint = f"; did you mean `{close}`?" if close is not None else "."
-            message = f"No such command `{args[0]}`{hint}" if args[0][:1].isalnum() else error.message
-            raise click.UsageError(visible(message), error.ctx or ctx) from None
+    def suggestion(self, ctx: click.Context, word: str) -> str:
+        return f"; did you mean `check {word}`?" if os.path.lexists(word) else super().suggestion(ctx, word)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         with _visible_mistakes():

@@ -164,7 +164,7 @@ RENAMED: Final[Mapping[str, str]] = {
 
 
 def normalize_selectors(
-    selectors: Iterable[str], rules: Mapping[str, str], *, origin: str
+    selectors: Iterable[str], rules: Mapping[str, str], *, origin: str = ""
 ) -> tuple[str, ...]:
     """Convert selectors as users write them into code prefixes.
 
@@ -172,7 +172,7 @@ def normalize_selectors(
         selectors: Codes, code prefixes, rule names, or `ALL`. One string can contain
             multiple selectors, separated by commas.
         rules: Rule names by code.
-        origin: Where the selectors come from, for the error message.
+        origin: Where the selectors come from, for the error message. Empty if that is clear.
 
     Returns:
         Canonical prefixes in the given order, without duplicates.
@@ -199,7 +199,7 @@ def _normalize(selector: str, rules: Mapping[str, str], codes: Mapping[str, str]
         return codes[name]
     hint = did_you_mean(lower, codes) or did_you_mean(upper, rules)
     hint = hint or "; run `fsrace-lint rules` to list all rules"
-    raise SettingsError(f"{origin}: unknown rule `{selector}`{hint}")
+    raise SettingsError(f"{origin}{': ' if origin else ''}unknown rule `{selector}`{hint}")
 
 
 class Table(msgspec.Struct, rename="kebab"):

@@ -289,6 +289,7 @@ class TestSettings:
         result = CliRunner().invoke(main.main, ["fix"])
         assert result.exit_code == 2
         assert "unknown key `fix`" in result.stderr
+        assert "Fixed" not in result.stderr
         assert Path("good.py").read_text() == HAZARD
 
 

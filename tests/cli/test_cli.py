@@ -424,6 +424,8 @@ class TestUsageErrors:
             (("chek",), "No such command `chek`; did you mean `check`?"),
             (("a.py",), "No such command `a.py`; did you mean `check a.py`?"),
             (("frobnicate",), "No such command `frobnicate`."),
+            (("cache", "frobnicate"), "No such command `frobnicate`."),
+            (("explain", "FSR77"), "Error: unknown rule `FSR77`; run"),
             (("check", "--selct=FSR1"), "No such option `--selct`; did you mean `--select`?"),
             (
                 ("check", "--select=FSR77"),

@@ -125,6 +125,8 @@ class TestSuggestions:
             ("explain mising-barrier", "`missing-barrier`?"),
             ("check --statistcs", "`--statistics`"),
             ("explian FSR101", "`explain`?"),
+            ("cache claer", "`clear`?"),
+            ("daemon stp", "`stop`?"),
         ],
     )
     def test_typo_on_the_command_line_gets_a_suggestion(self, arguments: str, hint: str) -> None:

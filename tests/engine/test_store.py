@@ -781,6 +781,11 @@ class TestCacheCommand:
         assert message == f"Error: {here}/mine was not deleted: the directory is not an fsrace-lint cache\n"
         assert (here / "mine" / "facts-x.bin").exists()
 
+    def test_missing_baseline_does_not_matter(self, here: Path) -> None:
+        (here / "pyproject.toml").write_text('[tool.fsrace-lint]\nbaseline = "gone.json"\n')
+        assert self.run("info") == f"{here}/.fsrace_cache\n  (empty)\n"
+        assert self.run("clear") == f"No cache found: {here}/.fsrace_cache\n"
+
     def test_clear_keeps_other_files(self, here: Path) -> None:
         write({"a.py": HAZARD})
         check()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
+from fsrace_lint.cli.commands.grouped_options import CommandGroup
 from fsrace_lint.cli.terminal import FAILED
 from fsrace_lint.config import settings
 from fsrace_lint.config.settings import SettingsError
@@ -44,7 +45,7 @@ def chosen(choices: dict[str, Any]) -> str | None:
     return os.path.abspath(folder)  # noqa: PTH100  # links are not resolved
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def cache() -> None:
     """Show or delete the cache of a project.
 
@@ -97,7 +98,7 @@ def _folder(path: Path, named: Path | None) -> Folder:
     if not os.path.lexists(path):
         _fail(f"{path}: no such file or directory")
     try:
-        found = project_cache.folder_of(project_settings.read_settings(settings.find_root(path)))
+        found = project_cache.folder_of(settings.load(settings.find_root(path), project_settings.NAMES))
     except SettingsError as error:
         _fail(str(error))
     if found is None:

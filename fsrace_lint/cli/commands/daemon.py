@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from fsrace_lint.cli.commands.grouped_options import CommandGroup
 from fsrace_lint.cli.daemon import client
 from fsrace_lint.report.words import visible
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def daemon() -> None:
     """Show or stop the daemon that `check --daemon` uses.
 

@@ -99,7 +99,7 @@ def explain(selectors: tuple[str, ...], *, every: bool, form: str, color: bool |
 
 def _chosen(selectors: Sequence[str]) -> tuple[LoadedRule, ...]:
     try:
-        codes = settings.normalize_selectors(selectors, rules.names(), origin="explain")
+        codes = settings.normalize_selectors(selectors, rules.names())
     except settings.SettingsError as error:
         raise click.UsageError(visible(str(error))) from None
     if not codes:

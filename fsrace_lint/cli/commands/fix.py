@@ -88,7 +88,8 @@ def fix(
         terminal.emit(patches[0].after if patches else handed.data)
     if not watch.silent:
         _tell_refusals(refusals)
-    watch.hint(_summary(checked, fixed, only_diff=only_diff, unsafe=unsafe_fixes))
+    if results:
+        watch.hint(_summary(checked, fixed, only_diff=only_diff, unsafe=unsafe_fixes))
     borrowing = sum(1 for patch in patches if _borrows(patch))
     if borrowing:
         verb = "would import" if only_diff else "imports" if borrowing == 1 else "import"

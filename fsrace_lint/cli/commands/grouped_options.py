@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from fsrace_lint.config.suggestions import did_you_mean
+from fsrace_lint.report.words import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,6 +56,30 @@ class Grouped(click.Command):
             if listed:
                 with formatter.section(group):
                     formatter.write_dl(listed)
+
+
+class CommandGroup(click.Group):
+    """A group of commands, with suggestions for typos."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command, or raise an error with a suggestion.
+
+        Raises:
+            click.UsageError: There is no such command.
+        """
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if args[0].startswith("-"):
+                raise
+            message = f"No such command `{args[0]}`{self.suggestion(ctx, args[0])}"
+            raise click.UsageError(visible(message), error.ctx or ctx) from None
+
+    def suggestion(self, ctx: click.Context, word: str) -> str:
+        """Return the end of the error message about an unknown command."""
+        return did_you_mean(word, self.list_commands(ctx)) or "."
 
 
 # click's own classes are generic only since 8.2
