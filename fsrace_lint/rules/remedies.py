@@ -165,13 +165,13 @@ OWN_FILE: Final = FixTemplate(
 )
 EXTRACT_ONCE: Final = FixTemplate(
     recipe="extract-once",
-    description="extract into a temporary directory next to the target, then rename it",
+    description="extract to a temporary name and rename it, or on rank 0 only with a barrier",
     otherwise="guard-and-barrier",
     where_done=True,
 )
 DOWNLOAD_ONCE: Final = FixTemplate(
     recipe="download-once",
-    description="download under a temporary name in the same directory, then rename it",
+    description="download to a temporary name and rename it, or on rank 0 only with a barrier",
     otherwise="guard-and-barrier",
     where_done=True,
 )
