@@ -96,11 +96,12 @@ def report(result: Result) -> str:
 
 
 def _failing(failure: FailingSchedule, count: str) -> list[str]:
-    lines = [failure.text, ""]
+    is_by_check = failure.kind in {"check", "crash"}
+    lines = [f"The check failed: {failure.text}" if is_by_check else failure.text, ""]
     if failure.moves:
         lines += [failure.timeline, ""]
     lines += [f"why: {reason}" for reason in failure.reasons]
-    if failure.kind == "deadlock" or failure.fails_alone:
+    if failure.details and (failure.kind == "deadlock" or failure.fails_alone):
         lines += [failure.details.rstrip(), ""]
     switches = f"{failure.switches} context switch{'es' if failure.switches != 1 else ''}"
     if not failure.is_least and not failure.is_replay:

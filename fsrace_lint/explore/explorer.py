@@ -133,12 +133,13 @@ class _Explorer:
             sampled = Sampled(self._director, bounds.samples, bounds.seed)
             failed = self._first_failing(sampled.runs())
         bound = self._bound(exhausted)
+        is_by_check = failed is None or (failed.failure is not None and failed.failure.kind == "check")
+        if is_by_check and not self._has_moves:
+            self._notes.append(
+                "no process made a filesystem call in the temporary directory, so nothing was tested:"
+                " use paths below the first argument of the function"
+            )
         if failed is None:
-            if not self._has_moves:
-                self._notes.append(
-                    "no process made a filesystem call in the temporary directory, so nothing was tested:"
-                    " use paths below the first argument of the function"
-                )
             return self._result(None, exhaustive=not bound, bound=bound)
         return self._result(self._shrunk(failed), exhaustive=False, bound="the first failure ends it")
 

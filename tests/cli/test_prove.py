@@ -54,6 +54,10 @@ SCENARIO = """
             json.loads((root / "state").read_text())
 
 
+    def absent(root):
+        assert not (root / "given").exists(), "nothing was made"
+
+
     def slow(root, rank):
         raise Slow
 
@@ -138,6 +142,9 @@ def test_end_line_says_how_the_failure_was_found(file: Path) -> None:
 
 def test_function_without_filesystem_calls_is_noted(file: Path) -> None:
     assert "note: no process made a filesystem call" in prove(file, "ranks").stdout
+    failed = prove(file, "ranks", "--check", "absent").stdout
+    assert failed.startswith("The check failed: AssertionError: nothing was made\n")
+    assert "note: no process made a filesystem call" in failed
 
 
 def test_replay_reproduces_the_failure(file: Path) -> None:
