@@ -28,7 +28,7 @@ def option(command: Callable[..., None]) -> Callable[..., None]:
     return click.option(
         "--stdin-filename",
         type=click.Path(path_type=Path),
-        help="Read the contents of this file from standard input, where PATH is `-`.",
+        help="Read the contents of the file PATH from standard input instead of the disk.",
     )(command)
 
 
