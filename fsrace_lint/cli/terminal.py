@@ -118,6 +118,8 @@ def write(file: Path, shown: str) -> bool:
             put(file, data)
     except OSError as error:
         reason = f"the file {error.strerror}" if isinstance(error, ObstacleError) else error.strerror
+        if isinstance(error, FileNotFoundError) and not file.parent.is_dir():
+            reason = f"no directory {file.parent}; create it first"
         click.echo(visible(f"Error: cannot write {file}: {reason}"), err=True)
         return False
     return True
