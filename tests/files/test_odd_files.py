@@ -342,7 +342,9 @@ class TestSpecialFiles:
 
     @pytest.mark.parametrize("name", ["one.py", "pipe.py", "socket.py", "folder.py"])
     def test_special_file_as_scenario_is_an_error(self, name: str) -> None:
-        assert run("prove", f"{name}::f", code=2).endswith(f"Error: {name}: no such file\n")
+        kind = "a directory" if name == "folder.py" else "not a regular file"
+        message = f"Error: {name}: is {kind}; name a Python file\n"
+        assert run("prove", f"{name}::f", code=2).endswith(message)
 
 
 class TestScenarios:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import importlib.util
+import os
 import signal
 import sys
 import traceback
@@ -125,7 +126,8 @@ def _lines(text: str) -> str:
 def _loaded(file: Path) -> ModuleType:
     """Import a file like a script, with its directory first in `sys.path`."""
     if not file.is_file():
-        what = "is a directory; name a Python file" if file.is_dir() else "no such file"
+        kind = "a directory" if file.is_dir() else "not a regular file"
+        what = f"is {kind}; name a Python file" if os.path.lexists(file) else "no such file"
         raise click.UsageError(f"{visible(str(file))}: {what}")
     name = f"fsrace_scenario_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
