@@ -599,7 +599,10 @@ class TestActions:
             (found,) = await editor.diagnostics(name)
             at = types.Range(found.range.start, found.range.start)
             (action,) = await editor.actions(name, at, [types.CodeActionKind.QuickFix])
-            assert action.title == "FSR101: pass `exist_ok=True`"
+            assert (
+                action.title
+                == "FSR101: use `Path.mkdir(exist_ok=True)`, or ignore `FileExistsError` for a directory"
+            )
             assert (action.is_preferred, action.edit) == (True, None)
             assert [one.code for one in action.diagnostics or ()] == ["FSR101"]
             assert await editor.actions(name, types.Range(START, START), ["quickfix"]) == []
