@@ -27,6 +27,7 @@ LAYERS: Final[Mapping[str, str]] = {
     "catalog": "config",
     "syntax": "files",
     "engine": "config files syntax",
+    "launches": "config files",
     "program": "engine syntax",
     "analysis.values": "catalog engine program syntax",
     "analysis.dataflow": "analysis.values engine files program syntax",
@@ -66,17 +67,21 @@ LIBRARIES: Final[Mapping[str, str]] = {
     "flake8": "flake8_plugin",
     "libcst": "fixes codemod",
     "lsprotocol": "integrations.server",
+    "markdown_it": "launches.documents",
     "marshal": "engine.parallel.workers",
-    "msgspec": "analysis catalog cli config engine explore files findings fixes integrations pipeline program"
-    " report rules syntax",
+    "msgspec": "analysis catalog cli config engine explore files findings fixes integrations launches"
+    " pipeline program report rules syntax",
     "pathspec": "files.gitignore",
     # arguments of collectives are pickled, as in torch.distributed, and so are the results of processes
     "pickle": "explore.process.collectives explore.process.worker safe",
     "pygls": "integrations.server",
     "rich": "report.cells cli.commands.progress_bar",
     "tokenize": "files.source findings.noqa",
-    "tomli": "catalog.lexicon catalog.reading config.settings",
-    "tomllib": "catalog.lexicon catalog.reading config.settings",
+    "tomli": "catalog.lexicon catalog.reading config.settings launches",
+    "tomllib": "catalog.lexicon catalog.reading config.settings launches",
+    "tree_sitter": "launches.shell",
+    "tree_sitter_bash": "launches.shell",
+    "yaml": "launches.yaml_files",
 }
 """The packages that may import third-party libraries and special standard modules."""
 RULES_SHARE: Final = ("rules.base", "rules.remedies", "rules.references")

@@ -1,0 +1,197 @@
+"""The values of shell variables, as far as a script itself contains them."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import msgspec
+
+from fsrace_lint.launches.commands import ROOT
+from fsrace_lint.launches.launchers import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_LONGEST: Final = 20_000
+"""The maximum length of a value. A longer one counts as not known."""
+_MOST_VALUES: Final = 4
+_DEEPEST: Final = 6
+_EXPANSION: Final = re.compile(
+    r"\$\{(?P<prefix>[!#]?)(?P<name>\w+|[@*?$!-])(?:\[(?P<index>[^\]]*)\])?(?P<operator>:?[-=+?]|%%?|##?|//?|:|\^\^?|,,?|@)?"
+    r"(?P<word>.*)\}",
+    re.DOTALL,
+)
+_SIMPLE: Final = re.compile(r"\$(\w+)|\$(\{(?:[^{}]|\{[^{}]*\})*\})")
+_INTERPRETER: Final = re.compile(
+    r"(?:\w+_)?PY(?:THON)?[23]?(?:_?(?:BIN|EXE|EXEC|CMD|INTERPRETER|EXECUTABLE))?"
+)
+_OWN_FOLDER: Final = re.compile(
+    r"dirname\b.*(?:\$0|\$\{0\}|BASH_SOURCE)[^)]*?[)\"'`]*((?:/[\w.-]+)*)", re.DOTALL
+)
+_WHICH: Final = re.compile(r"\s*(?:which|command\s+-v|type\s+-[pP])\s+([\w./-]+)\s*")
+_PRODUCT: Final = re.compile(r"\s*\$?\{?(\w+)\}?\s*(?:([*/+-])\s*\$?\{?(\w+)\}?\s*)?")
+
+
+class Either(msgspec.Struct, frozen=True):
+    """The values that a variable has after different branches."""
+
+    values: tuple[str, ...]
+
+
+Value: TypeAlias = "str | tuple[str, ...] | Either"
+"""A value: a text, the elements of an array, or alternatives."""
+
+
+class Variables:
+    """The variables of a script at one point.
+
+    Attributes:
+        values: The values by name.
+        positional: The arguments of the function that is called; None outside a function.
+        folder: The directory of the script, relative to the root; None if the commands are in no script.
+    """
+
+    def __init__(self, folder: str | None) -> None:
+        """Start without variables."""
+        self.values: dict[str, Value] = {}
+        self.positional: tuple[str, ...] | None = None
+        self.folder = folder
+
+    def set(self, name: str, value: Value, *, append: bool = False) -> None:
+        """Assign a value, or append to the present one."""
+        before = self.values.get(name)
+        if append and isinstance(value, tuple):
+            value = (*(before if isinstance(before, tuple) else ()), *value)
+        elif append and isinstance(value, str):
+            value = before + value if isinstance(before, str) else UNKNOWN + value
+        size = (
+            len(value) if isinstance(value, str) else sum(map(len, value)) if isinstance(value, tuple) else 0
+        )
+        self.values[name] = value if size <= _LONGEST else UNKNOWN
+
+    def merge(self, branches: Iterable[dict[str, Value]]) -> None:
+        """Continue with the values of all branches."""
+        found = list(branches)
+        merged: dict[str, Value] = {}
+        for name in sorted({name for values in found for name in values}):
+            each = [values.get(name, UNKNOWN) for values in found]
+            texts = {text for value in each for text in _texts(value)}
+            if all(value == each[0] for value in each):
+                merged[name] = each[0]
+            elif len(texts) <= _MOST_VALUES and not any(isinstance(value, tuple) for value in each):
+                merged[name] = Either(tuple(sorted(texts)))
+            else:
+                merged[name] = UNKNOWN
+        self.values = merged
+
+    def alternatives(self, name: str) -> tuple[str, ...]:
+        """Return the values of a variable after different branches, or nothing if it has only one."""
+        value = self.values.get(name)
+        return value.values if isinstance(value, Either) else ()
+
+    def get(self, name: str) -> list[str]:
+        """Return the words of a variable: one, or the elements of an array."""
+        if name.isdigit() and name != "0":
+            given = self.positional
+            if given is None:
+                return [UNKNOWN]
+            return [given[int(name) - 1]] if int(name) <= len(given) else [""]
+        if name in {"@", "*"}:
+            return list(self.positional or ())
+        value = self.values.get(name)
+        if value is None and name == "PWD":
+            return ["."]
+        if value is None and name == "0" and self.folder is not None:
+            return [posixpath.join(ROOT, self.folder, UNKNOWN)]
+        if value in (None, UNKNOWN) and _INTERPRETER.fullmatch(name):
+            return ["python"]
+        if value is None or isinstance(value, Either):
+            return [UNKNOWN]
+        return list(value) if isinstance(value, tuple) else [value]
+
+    def expand(self, text: str, depth: int = 0) -> list[str]:
+        """Return the words of an expansion such as `${NAME:-8}` or `${ARGS[@]}`."""
+        found = _EXPANSION.fullmatch(text)
+        if found is None or found["prefix"] or depth > _DEEPEST:
+            return [UNKNOWN]
+        name, operator = found["name"], found["operator"] or ""
+        values = self.get(name)
+        if found["index"] and found["index"] not in {"@", "*"}:
+            index = found["index"]
+            values = [values[int(index)]] if index.isdigit() and int(index) < len(values) else [UNKNOWN]
+        elif found["index"] is None and isinstance(self.values.get(name), tuple):
+            values = values[:1]
+        if not operator:
+            return [UNKNOWN] if found["word"] else values
+        is_set = name in self.values or (name.isdigit() and values not in ([UNKNOWN], [""]))
+        return (
+            self._operated(name, operator, found["word"], values, depth)
+            if is_set or operator[-1] in "-=+"
+            else [UNKNOWN]
+        )
+
+    def _operated(self, name: str, operator: str, word: str, values: list[str], depth: int) -> list[str]:
+        is_set = values != [UNKNOWN] or name in self.values
+        match operator[-1]:
+            case "-" | "=":
+                if is_set and values not in ([], [""]):
+                    return values
+                default = self.text(word, depth + 1)
+                if operator[-1] == "=":
+                    self.set(name, default)
+                return [default]
+            case "+":
+                return [self.text(word, depth + 1)] if is_set and values not in ([], [""]) else []
+            case "?":
+                return values
+            case _:
+                return [UNKNOWN]
+
+    def text(self, text: str, depth: int = 0) -> str:
+        """Return a text with its variables replaced, without quotes around it."""
+        if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
+            text = text[1:-1]
+
+        def value(found: re.Match[str]) -> str:
+            words = self.get(found[1]) if found[1] else self.expand(found[0], depth)
+            return " ".join(words)
+
+        if "$(" in text or "`" in text:
+            return UNKNOWN
+        return _SIMPLE.sub(value, text)
+
+    def substituted(self, command: str) -> str:
+        """Return the output of a command in `$(...)`, if it is a directory or a program that can be known."""
+        if "pwd" in command and "dirname" not in command and "cd" not in command:
+            return "."
+        if "rev-parse" in command and "--show-toplevel" in command:
+            return ROOT
+        own = _OWN_FOLDER.search(command)
+        if own is not None and self.folder is not None:
+            up = [".."] * (command.count("dirname") - 1)
+            path = posixpath.normpath(posixpath.join(self.folder or ".", *up, own[1].lstrip("/")))
+            return ROOT if path == "." else UNKNOWN if path.startswith("..") else f"{ROOT}/{path}"
+        which = _WHICH.fullmatch(command)
+        return which[1] if which is not None else UNKNOWN
+
+    def arithmetic(self, text: str) -> str:
+        """Return the value of `A * B`, `A + B`, `A - B`, or a single number."""
+        found = _PRODUCT.fullmatch(text)
+        if found is None:
+            return UNKNOWN
+        numbers = [self._number(each) for each in (found[1], found[3] or "1")]
+        left, right = numbers
+        if left is None or right is None or (found[2] == "/" and not right):
+            return UNKNOWN
+        results = {"*": left * right, "+": left + right, "-": left - right, "/": left // (right or 1)}
+        return str(results[found[2]] if found[2] else left)
+
+    def _number(self, word: str) -> int | None:
+        text = word if word.isdigit() else (self.get(word) or [""])[0]
+        return int(text) if text.isdecimal() and len(text) < 10 else None
+
+
+def _texts(value: Value) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else value.values if isinstance(value, Either) else value

@@ -1,0 +1,81 @@
+"""Launches: commands in which a repository starts its programs."""
+
+from __future__ import annotations
+
+import enum
+from typing import Literal
+
+import msgspec
+
+LONGEST_COMMAND = 160
+"""The maximum number of characters of `Launch.command`."""
+
+
+class Origin(enum.IntEnum):
+    """The kind of file that contains a command, by weight: the first one counts the most."""
+
+    SCRIPT = 1
+    CI = 2
+    BUILD = 3
+    CONTAINER = 4
+    CONFIGURATION = 5
+    PYTHON = 6
+    DOCUMENTATION = 7
+
+
+class Target(msgspec.Struct, frozen=True, order=True):
+    """The program that a command starts.
+
+    Attributes:
+        kind: `file` for a script or a directory of tests, `module` for a module, `command` for a console
+            script.
+        name: `train.py` or `../tools/train.py`, relative to the directory of the command; `pkg.train`; or
+            `my-command`.
+    """
+
+    kind: Literal["file", "module", "command"]
+    name: str
+
+
+class Launch(msgspec.Struct, frozen=True):
+    """One command that starts a program.
+
+    Attributes:
+        path: The file that contains the command, relative to the root, with forward slashes.
+        line: The line of the command, from 1.
+        origin: The kind of the file.
+        command: The command in one line, shortened.
+        folder: The directory in which the command runs, relative to the root. It is an empty string for the
+            root itself, and if the directory is not known.
+        launcher: The name of the launcher, as in `launchers.toml`; `python` for a plain start, `command` for
+            a plain console script, `&` for a command that a loop starts in the background.
+        target: The program.
+        processes: The number of processes, or None if it is not a literal.
+        several: Whether the command starts multiple processes: true for a launcher unless its number is 1.
+        role: `rank` if the processes are ranks of one job, `worker` if they share out work.
+        arguments: The arguments of the program. A word whose value is not known is an empty string.
+    """
+
+    path: str
+    line: int
+    origin: Origin
+    command: str
+    folder: str
+    launcher: str
+    target: Target
+    processes: int | None
+    several: bool
+    role: Literal["rank", "worker"]
+    arguments: tuple[str, ...]
+
+    @property
+    def position(self) -> tuple[str, int, str, str, Target, int, tuple[str, ...]]:
+        """The sort key."""
+        count = -1 if self.processes is None else self.processes
+        return self.path, self.line, self.command, self.launcher, self.target, count, self.arguments
+
+
+def shortened(command: str) -> str:
+    """Return a command in one line, with at most `LONGEST_COMMAND` characters."""
+    line = " ".join(command.replace("\\\n", " ").split())
+    return line if len(line) <= LONGEST_COMMAND else f"{line[: LONGEST_COMMAND - 3]}..."

@@ -1,0 +1,566 @@
+"""Shell scripts: the commands in them, with their variables, directories, loops, and functions resolved."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import posixpath
+import re
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from fsrace_lint.launches.commands import ROOT, SCRIPT, Invocation, invocations
+from fsrace_lint.launches.expansion import Either, Value, Variables
+from fsrace_lint.launches.launchers import UNKNOWN, launcher, options_of
+from fsrace_lint.launches.model import Launch, Origin, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tree_sitter import Node, Parser
+
+BACKGROUND: Final = "&"
+"""The launcher of a command that a loop starts in the background."""
+_DEEPEST: Final = 120
+"""The maximum depth of the syntax tree. Deeper commands are not read."""
+_DEEPEST_CALL: Final = 6
+_MOST_STEPS: Final = 100_000
+_MOST_WORDS: Final = 2_000
+_MOST_NODES: Final = 64
+_HEAD: Final = re.compile(r"(?:[ \t]*(?:#.*)?\n)*(?:#.*)?")
+"""The comments at the beginning of a script. Slurm ignores its options after the first command."""
+_DIRECTIVE: Final = re.compile(r"^[ \t]*#SBATCH[ \t]+(.*)$", re.MULTILINE)
+_BRACES: Final = re.compile(r"\{(\d+)\.\.(\d+)\}")
+_COUNTED: Final = re.compile(r"=\s*(\d+)\s*;\s*\w+\s*(<=?)\s*([\w${}]+)")
+_ESCAPED: Final = re.compile(r"\\(\n|.)", re.DOTALL)
+_ESCAPED_IN_QUOTES: Final = re.compile(r"\\([\"$`\\\n])")
+_SLURM: Final = {
+    "total": ("SLURM_NTASKS", "SLURM_NPROCS"),
+    "each": ("SLURM_NTASKS_PER_NODE",),
+    "nodes": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
+}
+"""The variables that Slurm sets from the options of a job."""
+_RUNS_HEREDOC: Final = frozenset({"sbatch", "bash", "sh", "ssh", "qsub", "cat", "tee", "srun"})
+_SKIPPED: Final = frozenset(
+    {"comment", "test_command", "heredoc_redirect", "file_redirect", "herestring_redirect"}
+)
+
+
+class Script(msgspec.Struct, frozen=True):
+    """The file that contains commands.
+
+    Attributes:
+        root: The root of the repository.
+        path: The file, relative to the root.
+        origin: The kind of the file.
+        commands: The console scripts of the repository.
+        configured: Returns the number of processes in a configuration file of Accelerate, from its path in a
+            command and the directory of the command.
+    """
+
+    root: Path
+    path: str
+    origin: Origin
+    commands: Collection[str]
+    configured: Callable[[str, str], int | None]
+
+    @property
+    def folder(self) -> str:
+        """The directory of the file."""
+        return posixpath.dirname(self.path)
+
+
+@functools.cache
+def _parser() -> Parser:
+    import tree_sitter  # noqa: PLC0415  # few projects contain a launch
+    import tree_sitter_bash  # noqa: PLC0415
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+
+
+class Shell:
+    """A shell that reads commands and runs none.
+
+    Attributes:
+        script: The file that contains the commands.
+        folder: The current directory, relative to the root; empty for the root, or if it is not known.
+        variables: The variables.
+        scheduled: The options in `#SBATCH` lines.
+        launches: The launches that were found.
+    """
+
+    def __init__(self, script: Script, folder: str = "") -> None:
+        """Start in a directory, without variables."""
+        self.script = script
+        self.folder = folder
+        self.variables = Variables(script.folder if script.origin is Origin.SCRIPT else None)
+        self.scheduled: dict[str, str] = {}
+        self.launches: list[Launch] = []
+        self._functions: dict[str, tuple[Node, int]] = {}
+        self._called: set[str] = set()
+        self._line = 1
+        self._place: tuple[int, str] | None = None
+        self._collected: list[Invocation] | None = None
+        self._steps = 0
+        self._calls = 0
+        self._rounds: int | None = 1
+        self._in_loop = self._background = False
+        self._folders: list[str] = []
+
+    @property
+    def commands(self) -> Collection[str]:
+        """The console scripts of the repository."""
+        return self.script.commands
+
+    def read(self, text: str, line: int = 1) -> None:
+        """Read a script, or the next part of it.
+
+        Args:
+            text: The commands.
+            line: The line of the file at which they begin.
+        """
+        self._directives(text)
+        self._line = line
+        self._run(text)
+
+    def finish(self) -> list[Launch]:
+        """Read the functions that no command calls, and return all launches."""
+        for name, (body, line) in [*self._functions.items()]:
+            if name not in self._called:
+                self._line = line
+                with self._scope(keep=False):
+                    self._visit(body, 0)
+        return self.launches
+
+    def words(self, words: Sequence[str], line: int) -> None:
+        """Read a command that is a list of words.
+
+        Args:
+            words: The words. A shell does not expand them.
+            line: The line of the file.
+        """
+        self._place = (line, " ".join(words))
+        self._report(invocations(words, self), line, " ".join(words))
+        self._place = None
+
+    def run(self, text: str) -> list[Invocation]:
+        """Read a command line that another command gets as a string, and return what it starts."""
+        before, self._collected = self._collected, []
+        self._calls += 1
+        if self._calls <= _DEEPEST_CALL:
+            with self._scope(keep=False):
+                self._run(text)
+        self._calls -= 1
+        found, self._collected = self._collected, before
+        return found
+
+    def configured(self, path: str) -> int | None:
+        """Return the number of processes in a configuration file of Accelerate, or None."""
+        return self.script.configured(path, self.folder)
+
+    def change(self, word: str) -> None:
+        """Change the current directory, as `cd` does. A directory that does not exist is not followed."""
+        self._folders.append(self.folder)
+        if word.startswith(ROOT):
+            self.folder = self._existing(word[len(ROOT) :].lstrip("/")) or ""
+        elif UNKNOWN in word or word.startswith(("/", "~")):
+            self.folder = ""
+        elif word == "-":
+            self.folder = self._folders[-2] if len(self._folders) > 1 else ""
+        else:
+            for base in (self.folder, self.script.folder):
+                found = self._existing(posixpath.join(base, word))
+                if found is not None:
+                    self.folder = found
+                    break
+
+    def _existing(self, path: str) -> str | None:
+        path = posixpath.normpath(path or ".")
+        if path.startswith("..") or "\0" in path or not (self.script.root / path).is_dir():
+            return None
+        return "" if path == "." else path
+
+    def _directives(self, text: str) -> None:
+        srun = launcher("srun")
+        head = _HEAD.match(text)
+        for found in _DIRECTIVE.finditer(head[0] if head is not None else ""):
+            words = found[1].partition(" #")[0].split()
+            self.scheduled |= options_of(srun, words, lambda _: True).values
+        for kind, names in _SLURM.items():
+            options = getattr(srun, kind)
+            value = next((self.scheduled[option] for option in options if option in self.scheduled), None)
+            for name in names if value is not None else ():
+                self.variables.set(name, value or UNKNOWN)
+
+    def _run(self, text: str) -> None:
+        tree = _parser().parse(text.encode("utf-8", "replace"))
+        self._visit(tree.root_node, 0)
+
+    @contextlib.contextmanager
+    def here(self) -> Iterator[None]:
+        """Return to the present directory afterwards."""
+        folder = self.folder
+        yield
+        self.folder = folder
+
+    @contextlib.contextmanager
+    def _scope(self, *, keep: bool) -> Iterator[None]:
+        """Restore the directory afterwards, and the variables unless they are kept."""
+        folder, values = self.folder, self.variables.values
+        loop = self._rounds, self._in_loop, self._background
+        if not keep:
+            self.variables.values = {**values}
+        yield
+        if not keep:
+            self.variables.values = values
+        self.folder = folder
+        self._rounds, self._in_loop, self._background = loop
+
+    # statements
+
+    def _visit(self, node: Node, depth: int) -> None:
+        self._steps += 1
+        if depth > _DEEPEST or self._steps > _MOST_STEPS or node.type in _SKIPPED:
+            return
+        handle = _STATEMENTS.get(node.type)
+        if handle is not None:
+            handle(self, node, depth)
+        else:
+            self._block(node.children, depth)
+
+    def _block(self, nodes: Sequence[Node], depth: int) -> None:
+        for index, node in enumerate(nodes):
+            if not node.is_named:
+                continue
+            after = nodes[index + 1].type if index + 1 < len(nodes) else ""
+            before = self._background
+            self._background = before or after == "&"
+            self._visit(node, depth + 1)
+            self._background = before
+
+    def _subshell(self, node: Node, depth: int) -> None:
+        with self._scope(keep=False):
+            self._block(node.children, depth)
+
+    def _redirected(self, node: Node, depth: int) -> None:
+        body = node.child_by_field_name("body")
+        if body is not None:
+            self._visit(body, depth + 1)
+        texts = [child for child in node.children if child.type == "heredoc_redirect"]
+        name = _text(body).split()[:1] if body is not None else []
+        for text in texts if name and posixpath.basename(name[0]) in _RUNS_HEREDOC else ():
+            for part in text.children:
+                if part.type == "heredoc_body":
+                    self._heredoc(part, is_file=name[0] in {"cat", "tee"})
+                elif part.is_named and part.type not in {"heredoc_start", "heredoc_end"}:
+                    self._visit(part, depth + 1)
+
+    def _heredoc(self, node: Node, *, is_file: bool) -> None:
+        """Read a here document as a script, at its own lines."""
+        line, calls = self._line, self._calls
+        if self._calls >= _DEEPEST_CALL:
+            return
+        self._calls += 1
+        with self._scope(keep=False):
+            text = _text(node)
+            if is_file and not re.search(r"^#!|^#SBATCH", text, re.MULTILINE):
+                text = ""
+            self._line = line + node.start_point[0]
+            before, scheduled = self.scheduled, {**self.scheduled}
+            self.scheduled = scheduled
+            self._directives(text)
+            self._run(_ESCAPED_IN_QUOTES.sub(lambda found: found[1] if found[1] == "$" else found[0], text))
+            self.scheduled = before
+        self._line, self._calls = line, calls
+
+    def _branches(self, node: Node, depth: int) -> None:
+        """Read all branches of an `if`, and continue with what all of them leave."""
+        groups: list[list[Node]] = [[]]
+        complete = False
+        for child in node.children:
+            if child.type in {"elif_clause", "else_clause"}:
+                groups.append(child.children)
+                complete = complete or child.type == "else_clause"
+            else:
+                groups[0].append(child)
+        self._merge(groups, depth, complete=complete)
+
+    def _cases(self, node: Node, depth: int) -> None:
+        items = [child for child in node.children if child.type == "case_item"]
+        groups = [
+            [part for part in item.children if part not in item.children_by_field_name("value")]
+            for item in items
+        ]
+        complete = any(
+            _text(value) == "*" for item in items for value in item.children_by_field_name("value")
+        )
+        self._merge(groups, depth, complete=complete)
+
+    def _merge(self, groups: Sequence[Sequence[Node]], depth: int, *, complete: bool) -> None:
+        start, folder = self.variables.values, self.folder
+        results: list[dict[str, Value]] = [] if complete else [{**start}]
+        folders = set[str]() if complete else {folder}
+        for group in groups:
+            self.variables.values, self.folder = {**start}, folder
+            self._block(group, depth)
+            results.append(self.variables.values)
+            folders.add(self.folder)
+        self.variables.merge(results)
+        self.folder = folders.pop() if len(folders) == 1 else folder
+
+    def _loop(self, node: Node, depth: int) -> None:
+        rounds = self._count(node)
+        name = node.child_by_field_name("variable")
+        if name is not None:
+            self.variables.set(_text(name), UNKNOWN)
+        before = self._rounds, self._in_loop, self._background
+        self._rounds = rounds if not self._in_loop else rounds and self._rounds and rounds * self._rounds
+        self._in_loop, self._background = True, False
+        for child in node.children:
+            if child.type in {"do_group", "compound_statement"} or node.type == "while_statement":
+                self._visit(child, depth + 1)
+        self._rounds, self._in_loop, self._background = before
+
+    def _count(self, node: Node) -> int | None:
+        """Return how often a loop runs, if its words or numbers are literal."""
+        if node.type == "c_style_for_statement":
+            found = _COUNTED.search(_text(node))
+            if found is None:
+                return None
+            end = self.variables.arithmetic(found[3])
+            return int(end) - int(found[1]) + (found[2] == "<=") if end.isdecimal() else None
+        count = 0
+        values = node.children_by_field_name("value")
+        for value in values:
+            text = _text(value)
+            braces = _BRACES.fullmatch(text)
+            sequence = re.fullmatch(r"(?:\$\(|`)\s*seq\s+(.*?)(?:\)|`)", text)
+            if braces is not None:
+                count += abs(int(braces[2]) - int(braces[1])) + 1
+            elif sequence is not None:
+                numbers = [self.variables.text(word) for word in sequence[1].split()]
+                if not all(number.isdecimal() for number in numbers) or len(numbers) not in {1, 2}:
+                    return None
+                first = 1 if len(numbers) == 1 else int(numbers[0])
+                count += int(numbers[-1]) - first + 1
+            else:
+                words = self._fields(value)
+                if any(UNKNOWN in word or "*" in word for word in words):
+                    return None
+                count += len(words)
+        return count if count > 0 else None
+
+    def _function(self, node: Node, _depth: int) -> None:
+        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        if name is not None and body is not None:
+            self._functions[_text(name)] = (body, self._line)
+
+    def _assignment(self, node: Node, depth: int) -> None:
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if name is None:
+            return
+        append = any(child.type == "+=" for child in node.children)
+        if name.type != "variable_name":
+            self.variables.set(_text(name).partition("[")[0], UNKNOWN)
+        elif value is None:
+            self.variables.set(_text(name), "")
+        elif value.type == "array":
+            words = [word for child in value.children if child.is_named for word in self._fields(child)]
+            self.variables.set(_text(name), tuple(words[:_MOST_WORDS]), append=append)
+        else:
+            found = {self._string(value) for _ in self._alternatives(value)}
+            self.variables.set(
+                _text(name), found.pop() if len(found) == 1 else Either(tuple(sorted(found))), append=append
+            )
+            self._substitutions(value, depth)
+
+    def _alternatives(self, node: Node) -> Iterator[None]:
+        """Yield once for each value of the first variable in a node that has alternatives."""
+        names = (_text(each).strip("${}") for each in _descendants(node) if each.type.endswith("expansion"))
+        name = next((name for name in names if self.variables.alternatives(name)), None)
+        if name is None:
+            yield
+            return
+        before = self.variables.values[name]
+        for value in self.variables.alternatives(name):
+            self.variables.values[name] = value
+            yield
+        self.variables.values[name] = before
+
+    def _substitutions(self, node: Node, depth: int) -> None:
+        for each in _descendants(node):
+            if each.type in {"command_substitution", "process_substitution"}:
+                self._subshell(each, depth)
+
+    def _command(self, node: Node, depth: int) -> None:
+        name = node.child_by_field_name("name")
+        if name is None:
+            self._block(node.children, depth)
+            return
+        arguments = node.children_by_field_name("argument")
+        for argument in arguments:
+            self._substitutions(argument, depth)
+        for _ in self._alternatives(name):
+            words = self._fields(name)
+            for argument in arguments:
+                words += self._fields(argument)
+            self._start(words[:_MOST_WORDS], node, depth)
+
+    def _start(self, words: list[str], node: Node, depth: int) -> None:
+        if not words:
+            return
+        first, rest = words[0], words[1:]
+        if first in {"cd", "pushd"}:
+            operands = [word for word in rest if word == "-" or not word.startswith("-")]
+            self.change(operands[0] if operands else "~")
+        elif first == "popd":
+            self.folder = self._folders.pop() if self._folders else ""
+        elif first == "shift":
+            count = int(rest[0]) if rest and rest[0].isdecimal() else 1
+            self.variables.positional = self.variables.positional and self.variables.positional[count:]
+        elif first == "eval":
+            self._report(self.run(" ".join(rest)), self._line + node.start_point[0], _text(node))
+        elif first in self._functions:
+            self._call(first, tuple(rest), depth)
+        else:
+            self._report(invocations(words, self), self._line + node.start_point[0], _text(node))
+
+    def _call(self, name: str, arguments: tuple[str, ...], depth: int) -> None:
+        if self._calls >= _DEEPEST_CALL:
+            return
+        self._called.add(name)
+        body, line = self._functions[name]
+        before = self._line, self.variables.positional
+        self._line, self.variables.positional = line, arguments
+        self._calls += 1
+        self._visit(body, depth + 1)
+        self._calls -= 1
+        self._line, self.variables.positional = before
+
+    def _report(self, found: Sequence[Invocation], line: int, text: str) -> None:
+        """Add what a command starts to the launches, or to what a nested command line starts."""
+        for each in found:
+            if each.folder is None:
+                each = msgspec.structs.replace(each, folder=self.folder)  # noqa: PLW2901
+            if self._in_loop and self._background and not each.several and self._collected is None:
+                each = msgspec.structs.replace(  # noqa: PLW2901
+                    each, launcher=BACKGROUND, processes=self._rounds, role="worker"
+                )
+            if self._collected is not None:
+                self._collected.append(each)
+            elif each.launcher != SCRIPT or each.several:
+                self.launches.append(self._launch(each, line, text))
+
+    def _launch(self, found: Invocation, line: int, text: str) -> Launch:
+        return Launch(
+            path=self.script.path,
+            line=line,
+            origin=self.script.origin,
+            command=shortened(text.replace(UNKNOWN, "$_").replace(ROOT, ".")),
+            folder=found.folder or "",
+            launcher=found.launcher,
+            target=found.target,
+            processes=found.processes,
+            several=found.several,
+            role=found.role,
+            arguments=found.arguments,
+        )
+
+    # words
+
+    def _fields(self, node: Node) -> list[str]:
+        """Return the words that an argument becomes."""
+        match node.type:
+            case "simple_expansion" | "expansion":
+                return [word for value in self._expanded(node) for word in value.split()]
+            case "command_name" if node.children:
+                return self._fields(node.children[0])
+            case "concatenation" | "string":
+                return self._joined(node)
+            case "word" if node.children:
+                return self._joined(node)
+            case _:
+                return [self._string(node)]
+
+    def _joined(self, node: Node) -> list[str]:
+        """Return the words of a string or of adjacent parts. `"${ARGS[@]}"` can be many, or none."""
+        quoted = node.type == "string"
+        words = [""]
+        empty = True
+        position = node.start_byte
+        whole = node.text or b""
+        for child in node.children:
+            gap = whole[position - node.start_byte : child.start_byte - node.start_byte].decode(
+                "utf-8", "replace"
+            )
+            position = child.end_byte
+            words[-1] += gap
+            if not child.is_named:
+                words[-1] += "" if child.type in {'"', "$"} else child.type
+                continue
+            parts = self._expanded(child) if quoted and "expansion" in child.type else self._fields(child)
+            if quoted and child.type == "string_content":
+                parts = [_ESCAPED_IN_QUOTES.sub(lambda found: found[1].strip("\n"), _text(child))]
+            empty = empty and not parts
+            words[-1] += parts[0] if parts else ""
+            words += parts[1:]
+        vanishes = empty and words == [""] and len(node.children) > (2 if quoted else 0)
+        return [] if vanishes else words
+
+    def _string(self, node: Node) -> str:
+        """Return the text of a word that is not split."""
+        match node.type:
+            case "raw_string":
+                return _text(node)[1:-1]
+            case "ansi_c_string":
+                return _text(node)[2:-1].replace("\\n", "\n").replace("\\t", "\t").replace("\\'", "'")
+            case "string" | "concatenation" | "translated_string":
+                return " ".join(self._joined(node))
+            case "simple_expansion" | "expansion":
+                return " ".join(self._expanded(node))
+            case "command_substitution":
+                return self.variables.substituted(_text(node).strip("$()`"))
+            case "arithmetic_expansion":
+                return self.variables.arithmetic(_text(node)[3:-2])
+            case "process_substitution":
+                return UNKNOWN
+            case _:
+                return _ESCAPED.sub(lambda found: found[1].strip("\n"), _text(node))
+
+    def _expanded(self, node: Node) -> list[str]:
+        if node.type == "arithmetic_expansion":
+            return [self._string(node)]
+        text = _text(node)
+        return self.variables.expand(text) if text.startswith("${") else self.variables.get(text[1:])
+
+
+_STATEMENTS: Final[dict[str, Callable[[Shell, Node, int], None]]] = {
+    "command": Shell._command,
+    "variable_assignment": Shell._assignment,
+    "function_definition": Shell._function,
+    "subshell": Shell._subshell,
+    "command_substitution": Shell._subshell,
+    "redirected_statement": Shell._redirected,
+    "if_statement": Shell._branches,
+    "case_statement": Shell._cases,
+    "for_statement": Shell._loop,
+    "c_style_for_statement": Shell._loop,
+    "while_statement": Shell._loop,
+}
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def _descendants(node: Node) -> Iterator[Node]:
+    """Yield a node and the first of those in it."""
+    waiting, count = [node], 0
+    while waiting and count < _MOST_NODES:
+        each = waiting.pop()
+        count += 1
+        yield each
+        waiting += reversed(each.children)
