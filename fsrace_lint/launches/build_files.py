@@ -8,7 +8,7 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, Any, Final
 
-from fsrace_lint.launches.documents import Lines, filled
+from fsrace_lint.launches.documents import Lines
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -108,12 +108,12 @@ def _just_recipe(body: list[str], begin: int, shell: Shell) -> None:
     text = re.sub(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}", r"${\1}", textwrap.dedent("\n".join(body)))
     if text.lstrip().startswith("#!"):
         with shell.here():
-            shell.read(filled(text), begin)
+            shell.read(text, begin)
         return
     for number, line in logical_lines(text):
         if line.strip():
             with shell.here():
-                shell.read(filled(line.lstrip("@- ")), begin + number - 1)
+                shell.read(line.lstrip("@- "), begin + number - 1)
 
 
 def read_dockerfile(text: str, shell: Shell) -> None:
@@ -198,7 +198,7 @@ def read_tasks(text: str, shell: Shell) -> None:
 def _read_table(value: Any, lines: Lines, shell: Shell, depth: int) -> None:  # a TOML value of any type
     if isinstance(value, str):
         with shell.here():
-            shell.read(filled(task(value)), lines.of(value.partition("\n")[0]))
+            shell.read(task(value), lines.of(value.partition("\n")[0]))
     elif isinstance(value, list):
         with shell.here():
             for each in value:

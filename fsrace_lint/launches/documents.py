@@ -21,18 +21,11 @@ _SHELL_LANGUAGES: Final = frozenset(
 )  # fmt: skip
 _PYTHON_LANGUAGES: Final = frozenset({"python", "py", "ipython", "python3", "ipython3", "jupyter"})
 _PROMPT: Final = re.compile(r"\s*(?:\([\w./-]+\)\s*)?(?:[\w.@:~/\[\]-]*[$%\u276f\u279c]|>)\s+(?=\S)")
-_PLACEHOLDER: Final = re.compile(r"\$?\{\{.*?\}\}|(?<![<\w&\d])<[A-Za-z_][\w ./:|-]*>")
-_SPACE_AFTER_BACKSLASH: Final = re.compile(r"\\[ \t]+$", re.MULTILINE)
 _DIRECTIVE: Final = re.compile(r"(\s*)\.\. (?:code-block|code|sourcecode|prompt|highlight)::\s*(\S*).*")
 _LITERAL: Final = re.compile(r"(\s*)(?!\.\. ).*::\s*")
 _BASH_CELL: Final = re.compile(r"\s*%%(?:bash|sh|shell|script\s+(?:bash|sh))\b.*")
 _INTERPOLATED: Final = re.compile(r"(?<!\$)\{[A-Za-z_][\w.\[\]'\"]*\}")
 _DEEPEST: Final = 3
-
-
-def filled(text: str) -> str:
-    """Return commands in which templates and placeholders such as `<path>` are unknown variables."""
-    return _SPACE_AFTER_BACKSLASH.sub(r"\\", _PLACEHOLDER.sub("$_", text))
 
 
 def read_block(text: str, line: int, language: str, shell: Shell) -> None:
@@ -47,7 +40,7 @@ def read_block(text: str, line: int, language: str, shell: Shell) -> None:
     if language in _PYTHON_LANGUAGES:
         read_cell(text, lambda row, _: line + row, shell)
     elif language in _SHELL_LANGUAGES:
-        shell.read(filled(_without_prompts(textwrap.dedent(text))), line)
+        shell.read(_without_prompts(textwrap.dedent(text)), line)
 
 
 def _without_prompts(text: str) -> str:
@@ -153,7 +146,7 @@ def read_cell(text: str, line_of: Any, shell: Shell) -> None:
     first = next((row for row, line in enumerate(rows) if line.strip()), 0)
     if _BASH_CELL.fullmatch(rows[first]):
         if first + 1 < len(rows):
-            shell.read(filled("\n".join(rows[first + 1 :])), line_of(first + 1, rows[first + 1]))
+            shell.read("\n".join(rows[first + 1 :]), line_of(first + 1, rows[first + 1]))
         return
     row = 0
     while row < len(rows):
@@ -171,4 +164,4 @@ def read_cell(text: str, line_of: Any, shell: Shell) -> None:
                 else command.removeprefix("%sh").lstrip("!")
             )
             with shell.here():
-                shell.read(filled(_INTERPOLATED.sub("$_", command)), line_of(begin, rows[begin]))
+                shell.read(_INTERPOLATED.sub("$_", command), line_of(begin, rows[begin]))

@@ -35,6 +35,11 @@ _HEAD: Final = re.compile(r"(?:[ \t]*(?:#.*)?\n)*(?:#.*)?")
 _DIRECTIVE: Final = re.compile(r"^[ \t]*#SBATCH[ \t]+(.*)$", re.MULTILINE)
 _BRACES: Final = re.compile(r"\{(\d+)\.\.(\d+)\}")
 _COUNTED: Final = re.compile(r"=\s*(\d+)\s*;\s*\w+\s*(<=?)\s*([\w${}]+)")
+_PLACEHOLDER: Final = re.compile(
+    r"\$?\{\{.*?\}\}|(?<![<\w&\d])<[A-Za-z_](?:[\w ./:|()-]*[\w./)])?>|(?<= )\.\.\.(?= )"
+)
+"""Templates such as `${{ matrix.x }}`, placeholders such as `<path>`, and omissions."""
+_AFTER_BACKSLASH: Final = re.compile(r"\\(?:[ \t]+(?:#.*)?)$", re.MULTILINE)
 _ESCAPED: Final = re.compile(r"\\(\n|.)", re.DOTALL)
 _ESCAPED_IN_QUOTES: Final = re.compile(r"\\([\"$`\\\n])")
 _SLURM: Final = {
@@ -71,6 +76,14 @@ class Script(msgspec.Struct, frozen=True):
     def folder(self) -> str:
         """The directory of the file."""
         return posixpath.dirname(self.path)
+
+
+def filled(text: str) -> str:
+    """Return commands in which templates and placeholders such as `<path>` are unknown variables.
+
+    A comment or a space after a backslash is removed, which ends the command by mistake.
+    """
+    return _AFTER_BACKSLASH.sub(r"\\", _PLACEHOLDER.sub("$_", text))
 
 
 @functools.cache
@@ -124,7 +137,7 @@ class Shell:
         """
         self._directives(text)
         self._line = line
-        self._run(text)
+        self._run(filled(text))
 
     def finish(self) -> list[Launch]:
         """Read the functions that no command calls, and return all launches."""
@@ -377,13 +390,24 @@ class Shell:
             )
             self._substitutions(value, depth)
 
-    def _alternatives(self, node: Node) -> Iterator[None]:
-        """Yield once for each value of the first variable in a node that has alternatives."""
-        names = (_text(each).strip("${}") for each in _descendants(node) if each.type.endswith("expansion"))
-        name = next((name for name in names if self.variables.alternatives(name)), None)
-        if name is None:
+    def _alternatives(self, first: Node, *others: Node) -> Iterator[None]:
+        """Yield once for each value of a variable that has alternatives.
+
+        Args:
+            first: A node in which the variable can be.
+            *others: Nodes in which it must have values of multiple words, such as a command.
+        """
+        names = [name for name in _names(first) if self.variables.alternatives(name)]
+        names += [
+            name
+            for node in others
+            for name in _names(node)
+            if any(" " in value.strip() for value in self.variables.alternatives(name))
+        ]
+        if not names:
             yield
             return
+        name = names[0]
         before = self.variables.values[name]
         for value in self.variables.alternatives(name):
             self.variables.values[name] = value
@@ -403,11 +427,21 @@ class Shell:
         arguments = node.children_by_field_name("argument")
         for argument in arguments:
             self._substitutions(argument, depth)
-        for _ in self._alternatives(name):
-            words = self._fields(name)
-            for argument in arguments:
-                words += self._fields(argument)
+        for _ in self._alternatives(name, *arguments):
+            words = [*self._fields(name), *self._words(arguments)]
             self._start(words[:_MOST_WORDS], node, depth)
+
+    def _words(self, nodes: Sequence[Node]) -> list[str]:
+        """Return the words of arguments. The parser splits some words before a variable: `a_$NAME.log`."""
+        words: list[str] = []
+        end = -1
+        for node in nodes:
+            if node.start_byte == end and words and words[-1].endswith("$"):
+                words[-1] = words[-1][:-1] + self.variables.text(f"${_text(node)}")
+            else:
+                words += self._fields(node)
+            end = node.end_byte
+        return words
 
     def _start(self, words: list[str], node: Node, depth: int) -> None:
         if not words:
@@ -497,9 +531,10 @@ class Shell:
                 "utf-8", "replace"
             )
             position = child.end_byte
-            words[-1] += gap
+            # a variable in a string can begin with the space before it
+            words[-1] += gap + (_space(child) if quoted and "expansion" in child.type else "")
             if not child.is_named:
-                words[-1] += "" if child.type in {'"', "$"} else child.type
+                words[-1] += "" if child.type == '"' else child.type
                 continue
             parts = self._expanded(child) if quoted and "expansion" in child.type else self._fields(child)
             if quoted and child.type == "string_content":
@@ -533,7 +568,7 @@ class Shell:
     def _expanded(self, node: Node) -> list[str]:
         if node.type == "arithmetic_expansion":
             return [self._string(node)]
-        text = _text(node)
+        text = _text(node).lstrip()
         return self.variables.expand(text) if text.startswith("${") else self.variables.get(text[1:])
 
 
@@ -554,6 +589,16 @@ _STATEMENTS: Final[dict[str, Callable[[Shell, Node, int], None]]] = {
 
 def _text(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
+
+
+def _names(node: Node) -> Iterator[str]:
+    """Yield the names of the variables in a node."""
+    return (_text(each).strip(" ${}") for each in _descendants(node) if each.type.endswith("expansion"))
+
+
+def _space(node: Node) -> str:
+    text = _text(node)
+    return text[: len(text) - len(text.lstrip())]
 
 
 def _descendants(node: Node) -> Iterator[Node]:

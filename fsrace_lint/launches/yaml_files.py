@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from fsrace_lint.launches.documents import filled
+from fsrace_lint.launches.shell import filled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +65,7 @@ class _Reader:
 
     def _scalar(self, node: Any) -> None:  # a node of PyYAML
         first = node.start_mark.line + (2 if node.style in {"|", ">"} else 1)
-        self._shell.read(filled(node.value), first)
+        self._shell.read(node.value, first)
 
     def _mapping(self, node: Any, depth: int) -> None:  # a node of PyYAML
         entries = {key.value: value for key, value in node.value if key.id == "scalar"}
