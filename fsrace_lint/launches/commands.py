@@ -170,10 +170,17 @@ def _of_launcher(
     if launcher.needs and launcher.needs not in words:
         return []
     end = next((index for index, word in enumerate(words) if word in launcher.ends), len(words))
-    is_script = launcher.target == "python"
 
     def fits(word: str) -> bool:
-        return _is_script(word) if is_script else _is_command(word, around)
+        match launcher.target:
+            case "python":
+                return _is_script(word)
+            case "tests":
+                return _is_test(word)
+            case "application":
+                return ":" in word and _APPLICATION.fullmatch(word) is not None
+            case _:
+                return _is_command(word, around)
 
     mixed = launcher.target in {"application", "app-option", "tests"}
     options = options_of(launcher, words[:end], fits, mixed=mixed)
@@ -256,6 +263,10 @@ def _python_target(
 
 def _is_script(word: str) -> bool:
     return word.endswith(".py")
+
+
+def _is_test(word: str) -> bool:
+    return "/" in word or "." in word or word.startswith("test")
 
 
 def _is_package(word: str) -> bool:

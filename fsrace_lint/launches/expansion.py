@@ -30,6 +30,7 @@ _INTERPRETER: Final = re.compile(
 _OWN_FOLDER: Final = re.compile(
     r"dirname\b.*(?:\$0|\$\{0\}|BASH_SOURCE)[^)]*?[)\"'`]*((?:/[\w.-]+)*)", re.DOTALL
 )
+_CAT: Final = re.compile(r"\s*cat\s*<<-?\s*['\"]?(\w+)['\"]?[ \t]*\n(.*)\n[ \t]*\1\s*", re.DOTALL)
 _WHICH: Final = re.compile(r"\s*(?:which|command\s+-v|type\s+-[pP])\s+([\w./-]+)\s*")
 _PRODUCT: Final = re.compile(r"\s*\$?\{?(\w+)\}?\s*(?:([*/+-])\s*\$?\{?(\w+)\}?\s*)?")
 
@@ -163,7 +164,10 @@ class Variables:
         return _SIMPLE.sub(value, text)
 
     def substituted(self, command: str) -> str:
-        """Return the output of a command in `$(...)`, if it is a directory or a program that can be known."""
+        """Return the output of a command in `$(...)`: a directory, a program, or a here document."""
+        document = _CAT.fullmatch(command)
+        if document is not None:
+            return self.text(document[2])
         if "pwd" in command and "dirname" not in command and "cd" not in command:
             return "."
         if "rev-parse" in command and "--show-toplevel" in command:

@@ -122,6 +122,7 @@ class Shell:
         self._rounds: int | None = 1
         self._in_loop = self._background = False
         self._folders: list[str] = []
+        self._clones: set[str] = set()
 
     @property
     def commands(self) -> Collection[str]:
@@ -135,9 +136,10 @@ class Shell:
             text: The commands.
             line: The line of the file at which they begin.
         """
+        text = filled(text)
         self._directives(text)
         self._line = line
-        self._run(filled(text))
+        self._run(text)
 
     def finish(self) -> list[Launch]:
         """Read the functions that no command calls, and return all launches."""
@@ -179,7 +181,7 @@ class Shell:
         self._folders.append(self.folder)
         if word.startswith(ROOT):
             self.folder = self._existing(word[len(ROOT) :].lstrip("/")) or ""
-        elif UNKNOWN in word or word.startswith(("/", "~")):
+        elif UNKNOWN in word or word.startswith(("/", "~")) or word.rstrip("/") in self._clones:
             self.folder = ""
         elif word == "-":
             self.folder = self._folders[-2] if len(self._folders) > 1 else ""
@@ -200,7 +202,7 @@ class Shell:
         srun = launcher("srun")
         head = _HEAD.match(text)
         for found in _DIRECTIVE.finditer(head[0] if head is not None else ""):
-            words = found[1].partition(" #")[0].split()
+            words = [UNKNOWN if "$" in word else word for word in found[1].partition(" #")[0].split()]
             self.scheduled |= options_of(srun, words, lambda _: True).values
         for kind, names in _SLURM.items():
             options = getattr(srun, kind)
@@ -263,7 +265,11 @@ class Shell:
         if body is not None:
             self._visit(body, depth + 1)
         texts = [child for child in node.children if child.type == "heredoc_redirect"]
-        name = _text(body).split()[:1] if body is not None else []
+        name = _text(body).split() if body is not None else []
+        if name[:1] == ["read"]:
+            parts = [_text(part) for text in texts for part in text.children if part.type == "heredoc_body"]
+            self.variables.set(name[-1], self.variables.text("".join(parts)))
+            return
         for text in texts if name and posixpath.basename(name[0]) in _RUNS_HEREDOC else ():
             for part in text.children:
                 if part.type == "heredoc_body":
@@ -452,6 +458,8 @@ class Shell:
             self.change(operands[0] if operands else "~")
         elif first == "popd":
             self.folder = self._folders.pop() if self._folders else ""
+        elif words[:2] == ["git", "clone"]:
+            self._clones.add(posixpath.basename(rest[-1].rstrip("/")).removesuffix(".git"))
         elif first == "shift":
             count = int(rest[0]) if rest and rest[0].isdecimal() else 1
             self.variables.positional = self.variables.positional and self.variables.positional[count:]
