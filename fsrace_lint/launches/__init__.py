@@ -38,7 +38,7 @@ _KINDS: Final[tuple[tuple[str, Origin, Callable[[str, Shell], None]], ...]] = (
     (r"(?:.*/)?(?:GNU)?[Mm]akefile(?:\..*)?|.*\.(?:mk|mak)", Origin.BUILD, read_makefile),
     (r"(?:.*/)?\.?[Jj]ustfile|.*\.just", Origin.BUILD, read_justfile),
     (
-        r"(?:.*/)?(?:Docker|Container)file(?:[.-].*)?|.*\.(?:docker|container)file",
+        r"(?:.*/)?(?:Docker|Container)file(?:[.-].*)?|.*\.(?:[Dd]ocker|[Cc]ontainer)file",
         Origin.CONTAINER,
         read_dockerfile,
     ),

@@ -25,7 +25,7 @@ _ASSIGNED: Final = re.compile(
 )
 _REFERENCE: Final = re.compile(r"\$\$|\$[({](\w+)[)}]|\$\((?:[^()]|\([^()]*\))*\)|\$[@<^*?+%|]")
 _INSTRUCTION: Final = re.compile(r"\s*([A-Za-z]+)\s+(.*)", re.DOTALL)
-_RUN_OPTIONS: Final = re.compile(r"(?:--\w+(?:=\S+)?\s+)+")
+_RUN_OPTIONS: Final = re.compile(r"\A(?:--\w+(?:=\S+)?\s+)+")
 _DOCKER_VARIABLE: Final = re.compile(r"(\w+)=(\"[^\"]*\"|'[^']*'|\S*)")
 _TOX_KEY: Final = re.compile(r"([\w-]+)\s*=\s*(.*)")
 _TOX_VALUE: Final = re.compile(

@@ -21,8 +21,7 @@ _SHELL_LANGUAGES: Final = frozenset(
 )  # fmt: skip
 _PYTHON_LANGUAGES: Final = frozenset({"python", "py", "ipython", "python3", "ipython3", "jupyter"})
 _PROMPT: Final = re.compile(r"\s*(?:\([\w./-]+\)\s*)?(?:[\w.@:~/\[\]-]*[$%\u276f\u279c]|>)\s+(?=\S)")
-_DIRECTIVE: Final = re.compile(r"(\s*)\.\. (?:code-block|code|sourcecode|prompt|highlight)::\s*(\S*).*")
-_LITERAL: Final = re.compile(r"(\s*)(?!\.\. ).*::\s*")
+_DIRECTIVE: Final = re.compile(r"\s*\.\. (?:code-block|code|sourcecode|prompt|highlight)::\s*(\S*).*")
 _BASH_CELL: Final = re.compile(r"\s*%%(?:bash|sh|shell|script\s+(?:bash|sh))\b.*")
 _INTERPOLATED: Final = re.compile(r"(?<!\$)\{[A-Za-z_][\w.\[\]'\"]*\}")
 _DEEPEST: Final = 3
@@ -80,16 +79,17 @@ def read_rst(text: str, shell: Shell) -> None:
     lines = text.split("\n")
     index = 0
     while index < len(lines):
-        directive = _DIRECTIVE.fullmatch(lines[index])
-        found = directive or _LITERAL.fullmatch(lines[index])
+        line = lines[index]
         index += 1
-        if found is None:
+        directive = _DIRECTIVE.fullmatch(line)
+        is_literal = line.rstrip().endswith("::") and not line.lstrip().startswith(".. ")
+        if directive is None and not is_literal:
             continue
         begin = index
-        while index < len(lines) and (not lines[index].strip() or _indent(lines[index]) > len(found[1])):
+        while index < len(lines) and (not lines[index].strip() or _indent(lines[index]) > _indent(line)):
             index += 1
         block = ["" if re.match(r"\s*:[\w-]+:", line) else line for line in lines[begin:index]]
-        language = directive[2].lower() if directive is not None else ""
+        language = directive[1].lower() if directive is not None else ""
         read_block("\n".join(block), begin + 1, language, shell)
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _LONGEST: Final = 20_000
 """The maximum length of a value. A longer one counts as not known."""
+_LONGEST_COMMAND: Final = 4_000
 _MOST_VALUES: Final = 4
 _DEEPEST: Final = 6
 _EXPANSION: Final = re.compile(
@@ -165,6 +166,8 @@ class Variables:
 
     def substituted(self, command: str) -> str:
         """Return the output of a command in `$(...)`: a directory, a program, or a here document."""
+        if len(command) > _LONGEST_COMMAND:
+            return UNKNOWN
         document = _CAT.fullmatch(command)
         if document is not None:
             return self.text(document[2])

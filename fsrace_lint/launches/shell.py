@@ -36,7 +36,7 @@ _DIRECTIVE: Final = re.compile(r"^[ \t]*#SBATCH[ \t]+(.*)$", re.MULTILINE)
 _BRACES: Final = re.compile(r"\{(\d+)\.\.(\d+)\}")
 _COUNTED: Final = re.compile(r"=\s*(\d+)\s*;\s*\w+\s*(<=?)\s*([\w${}]+)")
 _PLACEHOLDER: Final = re.compile(
-    r"\$?\{\{.*?\}\}|(?<![<\w&\d])<[A-Za-z_](?:[\w ./:|()-]*[\w./)])?>|(?<= )\.\.\.(?= )"
+    r"\$?\{\{[^{}\n]*\}\}|(?<![<\w&\d])<[A-Za-z_](?:[\w ./:|()-]*[\w./)])?>|(?<= )\.\.\.(?= )"
 )
 """Templates such as `${{ matrix.x }}`, placeholders such as `<path>`, and omissions."""
 _AFTER_BACKSLASH: Final = re.compile(r"\\(?:[ \t]+(?:#.*)?)$", re.MULTILINE)
