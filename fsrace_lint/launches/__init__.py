@@ -18,6 +18,7 @@ from fsrace_lint.launches.build_files import (
 from fsrace_lint.launches.documents import read_markdown, read_notebook, read_rst
 from fsrace_lint.launches.launchers import trigger
 from fsrace_lint.launches.model import Launch, Origin
+from fsrace_lint.launches.scripts import follow_scripts
 from fsrace_lint.launches.shell import Script, Shell
 from fsrace_lint.launches.yaml_files import processes_of, read_yaml
 
@@ -101,10 +102,10 @@ def read_launches(root: Path, files: Iterable[Path], commands: Collection[str] =
     """
     scripts = frozenset(commands)
     wanted = trigger(scripts)
-    found: set[Launch] = set()
+    found: list[Launch] = []
     for path in sorted({_relative(root, file) for file in files} - {""}):
-        found.update(_read_file(root, path, scripts, wanted))
-    return tuple(sorted(found, key=lambda launch: launch.position))
+        found += _read_file(root, path, scripts, wanted)
+    return tuple(sorted(set(follow_scripts(found)), key=lambda launch: launch.position))
 
 
 def _relative(root: Path, file: Path) -> str:

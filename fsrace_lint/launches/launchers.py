@@ -234,5 +234,5 @@ def trigger(commands: Collection[str]) -> re.Pattern[bytes]:
     names = {
         name if isinstance(each, Wrapper) else name.split()[0] for each in starting for name in each.names
     }
-    words = {"pypy", r"\.py", "PYTHON", *map(re.escape, (*names, *commands))}
+    words = {"pypy", r"\.py", r"\.sh\b", "PYTHON", *map(re.escape, (*names, *commands))}
     return re.compile("|".join(sorted(words)).encode())

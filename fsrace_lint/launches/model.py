@@ -76,6 +76,7 @@ class Launch(msgspec.Struct, frozen=True):
 
 
 def shortened(command: str) -> str:
-    """Return a command in one line, with at most `LONGEST_COMMAND` characters."""
-    line = " ".join(command.replace("\\\n", " ").split())
+    """Return a command in one line, with at most `LONGEST_COMMAND` characters that can be printed."""
+    text = command[: 100 * LONGEST_COMMAND].replace("\\\n", " ")
+    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
     return line if len(line) <= LONGEST_COMMAND else f"{line[: LONGEST_COMMAND - 3]}..."

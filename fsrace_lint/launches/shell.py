@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from fsrace_lint.launches.commands import ROOT, SCRIPT, Invocation, invocations
+from fsrace_lint.launches.commands import ROOT, Invocation, invocations
 from fsrace_lint.launches.expansion import Either, Value, Variables
 from fsrace_lint.launches.launchers import UNKNOWN, launcher, options_of
 from fsrace_lint.launches.model import Launch, Origin, shortened
@@ -37,6 +37,7 @@ _BRACES: Final = re.compile(r"\{(\d+)\.\.(\d+)\}")
 _COUNTED: Final = re.compile(r"=\s*(\d+)\s*;\s*\w+\s*(<=?)\s*([\w${}]+)")
 _PLACEHOLDER: Final = re.compile(
     r"\$?\{\{[^{}\n]*\}\}|(?<![<\w&\d])<[A-Za-z_](?:[\w ./:|()-]*[\w./)])?>|(?<= )\.\.\.(?= )"
+    r"|\[[A-Z][A-Z_]{2,}\](?=/)"
 )
 """Templates such as `${{ matrix.x }}`, placeholders such as `<path>`, and omissions."""
 _AFTER_BACKSLASH: Final = re.compile(r"\\(?:[ \t]+(?:#.*)?)$", re.MULTILINE)
@@ -493,7 +494,7 @@ class Shell:
                 )
             if self._collected is not None:
                 self._collected.append(each)
-            elif each.launcher != SCRIPT or each.several:
+            else:
                 self.launches.append(self._launch(each, line, text))
 
     def _launch(self, found: Invocation, line: int, text: str) -> Launch:

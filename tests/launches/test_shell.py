@@ -103,6 +103,8 @@ class TestCommands:
         first, second = read(tmp_path, {"run.sh": script})
         assert (first.path, first.line, second.line) == ("run.sh", 3, 6)
         assert first.command == "A=1 torchrun --nproc_per_node 2 t.py --x"
+        (launch,) = read(tmp_path, {"run.sh": "python t.py \x1b\x07 $A `b`"})
+        assert launch.command == "python t.py $A `b`"
         (launch,) = read(tmp_path, {"run.sh": f"python t.py {'x' * 500}"})
         assert len(launch.command) == 160
         assert launch.command.endswith("xxx...")
@@ -149,6 +151,7 @@ class TestCommands:
     def test_placeholders_are_unknown(self, tmp_path: Path) -> None:
         script = "python t.py --data <path/to data> --x ${{ matrix.x }} --y {{ y }} ... z < in > out"
         assert of_shell(tmp_path, script) == ["python 1 t.py --data _ --x _ --y _ _ z"]
+        assert of_shell(tmp_path, "python [CHECKOUT]/t.py [A-Z]/x") == ["python 1 t.py [A-Z]/x"]
 
     @pytest.mark.parametrize(
         "script", ["python t.py\nif [", "python t.py\n'", ")) python", "\0", "é\xa0\ud7ff"]
