@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -12,8 +12,9 @@ from fsrace_lint.launches.commands import ROOT
 from fsrace_lint.launches.launchers import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+_Words = TypeVar("_Words", str, tuple[str, ...])
 _LONGEST: Final = 20_000
 """The maximum length of a value. A longer one counts as not known."""
 _LONGEST_COMMAND: Final = 4_000
@@ -82,10 +83,11 @@ class Variables:
             texts = {text for value in each for text in _texts(value)}
             if all(value == each[0] for value in each):
                 merged[name] = each[0]
-            elif len(texts) <= _MOST_VALUES and not any(isinstance(value, tuple) for value in each):
-                merged[name] = Either(tuple(sorted(texts)))
+            elif any(isinstance(value, tuple) for value in each):
+                arrays = [value if isinstance(value, tuple) else () for value in each]
+                merged[name] = (*_common(arrays), UNKNOWN)
             else:
-                merged[name] = UNKNOWN
+                merged[name] = Either(tuple(sorted(texts))) if len(texts) <= _MOST_VALUES else UNKNOWN
         self.values = merged
 
     def alternatives(self, name: str) -> tuple[str, ...]:
@@ -109,7 +111,11 @@ class Variables:
             return [posixpath.join(ROOT, self.folder, UNKNOWN)]
         if value in (None, UNKNOWN) and _INTERPRETER.fullmatch(name):
             return ["python"]
-        if value is None or isinstance(value, Either):
+        if isinstance(value, Either):
+            # the words with which all alternatives begin
+            begin = _common(tuple(f"{each} " for each in value.values))
+            return [begin[: begin.rfind(" ") + 1] + UNKNOWN]
+        if value is None:
             return [UNKNOWN]
         return list(value) if isinstance(value, tuple) else [value]
 
@@ -198,6 +204,13 @@ class Variables:
     def _number(self, word: str) -> int | None:
         text = word if word.isdigit() else (self.get(word) or [""])[0]
         return int(text) if text.isdecimal() and len(text) < 10 else None
+
+
+def _common(values: Sequence[_Words]) -> _Words:
+    """Return what all values begin with."""
+    first, last = min(values), max(values)
+    same = (index for index, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1])
+    return first[: next(same, len(first))]
 
 
 def _texts(value: Value) -> tuple[str, ...]:

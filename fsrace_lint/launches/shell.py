@@ -14,7 +14,7 @@ import msgspec
 
 from fsrace_lint.launches.commands import ROOT, Invocation, invocations
 from fsrace_lint.launches.expansion import Either, Value, Variables
-from fsrace_lint.launches.launchers import UNKNOWN, launcher, options_of
+from fsrace_lint.launches.launchers import UNKNOWN, launcher, options_of, program_of
 from fsrace_lint.launches.model import Launch, Origin, shortened
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ _PLACEHOLDER: Final = re.compile(
 )
 """Templates such as `${{ matrix.x }}`, placeholders such as `<path>`, and omissions."""
 _AFTER_BACKSLASH: Final = re.compile(r"\\(?:[ \t]+(?:#.*)?)$", re.MULTILINE)
+_UNSET: Final = re.compile(r"(?<!\S)-z\s")
 _ESCAPED: Final = re.compile(r"\\(\n|.)", re.DOTALL)
 _ESCAPED_IN_QUOTES: Final = re.compile(r"\\([\"$`\\\n])")
 _SLURM: Final = {
@@ -147,7 +148,7 @@ class Shell:
         for name, (body, line) in [*self._functions.items()]:
             if name not in self._called:
                 self._line = line
-                with self._scope(keep=False):
+                with self._scope():
                     self._visit(body, 0)
         return self.launches
 
@@ -167,7 +168,7 @@ class Shell:
         before, self._collected = self._collected, []
         self._calls += 1
         if self._calls <= _DEEPEST_CALL:
-            with self._scope(keep=False):
+            with self._scope():
                 self._run(text)
         self._calls -= 1
         found, self._collected = self._collected, before
@@ -223,16 +224,13 @@ class Shell:
         self.folder = folder
 
     @contextlib.contextmanager
-    def _scope(self, *, keep: bool) -> Iterator[None]:
-        """Restore the directory afterwards, and the variables unless they are kept."""
+    def _scope(self) -> Iterator[None]:
+        """Restore the directory and the variables afterwards."""
         folder, values = self.folder, self.variables.values
         loop = self._rounds, self._in_loop, self._background
-        if not keep:
-            self.variables.values = {**values}
+        self.variables.values = {**values}
         yield
-        if not keep:
-            self.variables.values = values
-        self.folder = folder
+        self.folder, self.variables.values = folder, values
         self._rounds, self._in_loop, self._background = loop
 
     # statements
@@ -258,7 +256,7 @@ class Shell:
             self._background = before
 
     def _subshell(self, node: Node, depth: int) -> None:
-        with self._scope(keep=False):
+        with self._scope():
             self._block(node.children, depth)
 
     def _redirected(self, node: Node, depth: int) -> None:
@@ -284,7 +282,7 @@ class Shell:
         if self._calls >= _DEEPEST_CALL:
             return
         self._calls += 1
-        with self._scope(keep=False):
+        with self._scope():
             text = _text(node)
             if is_file and not re.search(r"^#!|^#SBATCH", text, re.MULTILINE):
                 text = ""
@@ -306,7 +304,18 @@ class Shell:
                 complete = complete or child.type == "else_clause"
             else:
                 groups[0].append(child)
-        self._merge(groups, depth, complete=complete)
+        condition = node.child_by_field_name("condition")
+        if len(groups) == 1 and condition is not None and _UNSET.search(_text(condition)):
+            self._default(groups[0], depth)
+        else:
+            self._merge(groups, depth, complete=complete)
+
+    def _default(self, nodes: Sequence[Node], depth: int) -> None:
+        """Read a branch that sets variables that the caller has not set."""
+        before = self.variables.values
+        self.variables.values = {**before}
+        self._block(nodes, depth)
+        self.variables.values |= before
 
     def _cases(self, node: Node, depth: int) -> None:
         items = [child for child in node.children if child.type == "case_item"]
@@ -402,14 +411,14 @@ class Shell:
 
         Args:
             first: A node in which the variable can be.
-            *others: Nodes in which it must have values of multiple words, such as a command.
+            *others: Nodes in which it must have a value that contains a command.
         """
         names = [name for name in _names(first) if self.variables.alternatives(name)]
         names += [
             name
             for node in others
             for name in _names(node)
-            if any(" " in value.strip() for value in self.variables.alternatives(name))
+            if any(_is_command(value) for value in self.variables.alternatives(name))
         ]
         if not names:
             yield
@@ -603,6 +612,10 @@ def _text(node: Node) -> str:
 def _names(node: Node) -> Iterator[str]:
     """Yield the names of the variables in a node."""
     return (_text(each).strip(" ${}") for each in _descendants(node) if each.type.endswith("expansion"))
+
+
+def _is_command(text: str) -> bool:
+    return any(word.endswith(".py") or program_of([word]) is not None for word in text.split())
 
 
 def _space(node: Node) -> str:

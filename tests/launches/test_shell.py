@@ -80,6 +80,27 @@ class TestVariables:
         script = "case $X in a) N=2;; b|c) N=2;; *) N=2;; esac\ntorchrun --nproc_per_node $N t.py"
         assert of_shell(tmp_path, script) == ["torchrun 2 t.py"]
 
+    def test_words_that_all_branches_add(self, tmp_path: Path) -> None:
+        text, array = (
+            ('A="--nproc_per_node 2"', 'A="$A --role x"'),
+            ("A=(--nproc_per_node 2)", "A+=(--role x)"),
+        )
+        for first, more in (text, array):
+            script = f"{first}\nif [ $X ]; then {more}; fi\ntorchrun ${{A[@]}} t.py"
+            assert of_shell(tmp_path, script) == ["torchrun 2 t.py"]
+        script = "A=1\nif [ $X ]; then A='b c'; fi\npython t.py $A"
+        assert of_shell(tmp_path, script) == ["python 1 t.py _"]
+
+    def test_default(self, tmp_path: Path) -> None:
+        command = "torchrun --nproc_per_node $N t.py"
+        assert of_shell(tmp_path, f'if [ -z "$N" ]; then N=2; fi\n{command}') == ["torchrun 2 t.py"]
+        assert of_shell(tmp_path, f"N=4\nif [[ -z $N ]]; then N=2; fi\n{command}") == ["torchrun 4 t.py"]
+        assert of_shell(tmp_path, f'[ -z "$N" ] && N=2\n{command}') == ["torchrun 2 t.py"]
+
+    def test_many_values(self, tmp_path: Path) -> None:
+        branches = "".join(f"{i}) L='torchrun --nproc_per_node {i}';;\n" for i in range(2, 9))
+        assert of_shell(tmp_path, f"case $X in\n{branches}esac\n$L t.py") == []
+
     @pytest.mark.parametrize(
         "command", ["$L t.py", "eval $L t.py", 'CMD="$L t.py"\n$CMD', 'bash -c "$L t.py"']
     )
