@@ -214,7 +214,9 @@ def _read_table(value: Any, lines: Lines, shell: Shell, depth: int) -> None:  # 
 
 def read_noxfile(text: str, shell: Shell) -> None:
     """Read the literal arguments of `session.run()` in a `noxfile.py`."""
+    line, counted = 1, 0
     for found in _SESSION_RUN.finditer(text):
+        line, counted = line + text.count("\n", counted, found.start()), found.start()
         words: list[str] = []
         position = found.end()
         for _ in range(_MOST_LITERALS):
@@ -230,4 +232,4 @@ def read_noxfile(text: str, shell: Shell) -> None:
             if argument[4] == ")":
                 break
         if words:
-            shell.words(words, text.count("\n", 0, found.start()) + 1)
+            shell.words(words, line)
