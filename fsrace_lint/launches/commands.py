@@ -13,6 +13,7 @@ from fsrace_lint.launches.launchers import (
     Launcher,
     Options,
     Wrapper,
+    integer,
     module_program,
     options_of,
     program_of,
@@ -225,20 +226,19 @@ def _count(launcher: Launcher, options: Options, around: Surroundings) -> tuple[
         each = lines.value(slurm.each) if each is None else each
         nodes = lines.value(slurm.nodes) if nodes is None else nodes
     if total is not None:
-        return number(total), True
+        return _positive(total), True
     if each is not None:
-        product = number(each), number(nodes) if nodes is not None else 1
+        product = _positive(each), _positive(nodes) if nodes is not None else 1
         return product[0] and product[1] and product[0] * product[1], nodes is not None
     if nodes is not None:
-        return (number(nodes) if launcher.alone else None), True
+        return (_positive(nodes) if launcher.alone else None), True
     if launcher.config in options.values:
         return around.configured(options.values[launcher.config]), True
     return launcher.default, launcher.default is not None
 
 
-def number(text: str) -> int | None:
-    """Return a positive literal number, or None for any other text."""
-    return int(text) if re.fullmatch(r"[1-9][0-9]{0,8}", text) else None
+def _positive(text: str) -> int | None:
+    return integer(text) or None
 
 
 def _python_target(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 import msgspec
 
 from fsrace_lint.launches.commands import ROOT
-from fsrace_lint.launches.launchers import UNKNOWN
+from fsrace_lint.launches.launchers import UNKNOWN, integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -97,11 +97,12 @@ class Variables:
 
     def get(self, name: str) -> list[str]:
         """Return the words of a variable: one, or the elements of an array."""
-        if name.isdigit() and name != "0":
+        position = integer(name)
+        if position:
             given = self.positional
             if given is None:
                 return [UNKNOWN]
-            return [given[int(name) - 1]] if int(name) <= len(given) else [""]
+            return [given[position - 1]] if position <= len(given) else [""]
         if name in {"@", "*"}:
             return list(self.positional or ())
         value = self.values.get(name)
@@ -127,33 +128,24 @@ class Variables:
         name, operator = found["name"], found["operator"] or ""
         values = self.get(name)
         if found["index"] and found["index"] not in {"@", "*"}:
-            index = found["index"]
-            values = [values[int(index)]] if index.isdigit() and int(index) < len(values) else [UNKNOWN]
+            index = integer(found["index"])
+            values = [values[index]] if index is not None and index < len(values) else [UNKNOWN]
         elif found["index"] is None and isinstance(self.values.get(name), tuple):
             values = values[:1]
-        if not operator:
-            return [UNKNOWN] if found["word"] else values
-        is_set = name in self.values or (name.isdigit() and values not in ([UNKNOWN], [""]))
-        return (
-            self._operated(name, operator, found["word"], values, depth)
-            if is_set or operator[-1] in "-=+"
-            else [UNKNOWN]
-        )
-
-    def _operated(self, name: str, operator: str, word: str, values: list[str], depth: int) -> list[str]:
-        is_set = values != [UNKNOWN] or name in self.values
-        match operator[-1]:
-            case "-" | "=":
-                if is_set and values not in ([], [""]):
-                    return values
-                default = self.text(word, depth + 1)
+        empty = values in ([], [""])
+        match operator[-1:]:
+            case "":
+                return [UNKNOWN] if found["word"] else values
+            case "-" | "=" if empty or values == [UNKNOWN]:
+                default = self.text(found["word"], depth + 1)
                 if operator[-1] == "=":
                     self.set(name, default)
                 return [default]
-            case "+":
-                return [self.text(word, depth + 1)] if is_set and values not in ([], [""]) else []
-            case "?":
+            case "-" | "=" | "?":
                 return values
+            case "+":
+                is_set = name in self.values or values != [UNKNOWN]
+                return [self.text(found["word"], depth + 1)] if is_set and not empty else []
             case _:
                 return [UNKNOWN]
 
@@ -194,16 +186,14 @@ class Variables:
         found = _PRODUCT.fullmatch(text)
         if found is None:
             return UNKNOWN
-        numbers = [self._number(each) for each in (found[1], found[3] or "1")]
-        left, right = numbers
+        left, right = (self._number(each) for each in (found[1], found[3] or "1"))
         if left is None or right is None or (found[2] == "/" and not right):
             return UNKNOWN
         results = {"*": left * right, "+": left + right, "-": left - right, "/": left // (right or 1)}
         return str(results[found[2]] if found[2] else left)
 
     def _number(self, word: str) -> int | None:
-        text = word if word.isdigit() else (self.get(word) or [""])[0]
-        return int(text) if text.isdecimal() and len(text) < 10 else None
+        return integer(word if word.isdecimal() else (self.get(word) or [""])[0])
 
 
 def _common(values: Sequence[_Words]) -> _Words:

@@ -224,6 +224,11 @@ def _attached(word: str, valued: Collection[str]) -> str | None:
     return word[_SHORT:] if fits else None
 
 
+def integer(text: str) -> int | None:
+    """Return a literal number of at most nine digits, or None for any other text."""
+    return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else None
+
+
 def trigger(commands: Collection[str]) -> re.Pattern[bytes]:
     """Return a pattern for files that can contain a launch.
 

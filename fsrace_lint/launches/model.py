@@ -69,10 +69,11 @@ class Launch(msgspec.Struct, frozen=True):
     arguments: tuple[str, ...]
 
     @property
-    def position(self) -> tuple[str, int, str, str, Target, int, tuple[str, ...]]:
-        """The sort key."""
+    def position(self) -> tuple[str, int, str, str, str, str, Target, int, tuple[str, ...]]:
+        """The sort key. It contains all fields that can differ between launches of one line."""
         count = -1 if self.processes is None else self.processes
-        return self.path, self.line, self.command, self.launcher, self.target, count, self.arguments
+        how = (self.folder, self.launcher, self.role, self.target, count, self.arguments)
+        return self.path, self.line, self.command, *how
 
 
 def shortened(command: str) -> str:

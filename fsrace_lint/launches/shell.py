@@ -14,7 +14,7 @@ import msgspec
 
 from fsrace_lint.launches.commands import ROOT, Invocation, invocations
 from fsrace_lint.launches.expansion import Either, Value, Variables
-from fsrace_lint.launches.launchers import UNKNOWN, launcher, options_of, program_of
+from fsrace_lint.launches.launchers import UNKNOWN, integer, launcher, options_of, program_of
 from fsrace_lint.launches.model import Launch, Origin, shortened
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ _MOST_NODES: Final = 64
 _HEAD: Final = re.compile(r"(?:[ \t]*(?:#.*)?\n)*(?:#.*)?")
 """The comments at the beginning of a script. Slurm ignores its options after the first command."""
 _DIRECTIVE: Final = re.compile(r"^[ \t]*#SBATCH[ \t]+(.*)$", re.MULTILINE)
-_BRACES: Final = re.compile(r"\{(\d+)\.\.(\d+)\}")
-_COUNTED: Final = re.compile(r"=\s*(\d+)\s*;\s*\w+\s*(<=?)\s*([\w${}]+)")
+_BRACES: Final = re.compile(r"\{([0-9]{1,9})\.\.([0-9]{1,9})\}")
+_COUNTED: Final = re.compile(r"=\s*([0-9]{1,9})\s*;\s*\w+\s*(<=?)\s*([\w${}]+)")
 _PLACEHOLDER: Final = re.compile(
     r"\$?\{\{[^{}\n]*\}\}|(?<![<\w&\d])<[A-Za-z_](?:[\w ./:|()-]*[\w./)])?>|(?<= )\.\.\.(?= )"
     r"|\[[A-Z][A-Z_]{2,}\](?=/)"
@@ -359,8 +359,8 @@ class Shell:
             found = _COUNTED.search(_text(node))
             if found is None:
                 return None
-            end = self.variables.arithmetic(found[3])
-            return int(end) - int(found[1]) + (found[2] == "<=") if end.isdecimal() else None
+            end = integer(self.variables.arithmetic(found[3]))
+            return None if end is None else end - int(found[1]) + (found[2] == "<=")
         count = 0
         values = node.children_by_field_name("value")
         for value in values:
@@ -370,14 +370,19 @@ class Shell:
             if braces is not None:
                 count += abs(int(braces[2]) - int(braces[1])) + 1
             elif sequence is not None:
-                numbers = [self.variables.text(word) for word in sequence[1].split()]
-                if not all(number.isdecimal() for number in numbers) or len(numbers) not in {1, 2}:
-                    return None
-                first = 1 if len(numbers) == 1 else int(numbers[0])
-                count += int(numbers[-1]) - first + 1
+                numbers = [integer(self.variables.text(word)) for word in sequence[1].split()]
+                match numbers:
+                    case [int(last)]:
+                        count += last
+                    case [int(first), int(last)]:
+                        count += last - first + 1
+                    case _:
+                        return None
+            elif text.startswith("{") and ".." not in text:
+                count += text.count(",") + 1
             else:
                 words = self._fields(value)
-                if any(UNKNOWN in word or "*" in word for word in words):
+                if any(UNKNOWN in word or "*" in word or "{" in word for word in words):
                     return None
                 count += len(words)
         return count if count > 0 else None
@@ -471,7 +476,7 @@ class Shell:
         elif words[:2] == ["git", "clone"]:
             self._clones.add(posixpath.basename(rest[-1].rstrip("/")).removesuffix(".git"))
         elif first == "shift":
-            count = int(rest[0]) if rest and rest[0].isdecimal() else 1
+            count = (integer(rest[0]) if rest else None) or 1
             self.variables.positional = self.variables.positional and self.variables.positional[count:]
         elif first == "eval":
             self._report(self.run(" ".join(rest)), self._line + node.start_point[0], _text(node))
