@@ -201,6 +201,8 @@ class Shell:
         return "" if path == "." else path
 
     def _directives(self, text: str) -> None:
+        if "#SBATCH" not in text:
+            return
         srun = launcher("srun")
         head = _HEAD.match(text)
         for found in _DIRECTIVE.finditer(head[0] if head is not None else ""):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from fsrace_lint.launches.launchers import program_of
 from fsrace_lint.launches.shell import filled
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ _FOLDERS: Final = frozenset(
 )
 _VARIABLES: Final = frozenset({"env", "envs", "environment", "variables", "env_variables"})
 _COMMANDS: Final = ("entrypoint", "command", "args", "cmd")
+_COMMAND: Final = re.compile(r"\S\s+\S|=|^\.")
+"""What most values of a configuration do not contain, but commands of multiple words and assignments do."""
 _DEEPEST: Final = 40
 
 
@@ -64,8 +67,13 @@ class _Reader:
             self._scalar(node)
 
     def _scalar(self, node: Any) -> None:  # a node of PyYAML
+        if not _COMMAND.search(node.value) and not self._is_program(node.value):
+            return
         first = node.start_mark.line + (2 if node.style in {"|", ">"} else 1)
         self._shell.read(node.value, first)
+
+    def _is_program(self, word: str) -> bool:
+        return bool(word) and (word in self._shell.commands or program_of([word]) is not None)
 
     def _mapping(self, node: Any, depth: int) -> None:  # a node of PyYAML
         entries = {key.value: value for key, value in node.value if key.id == "scalar"}

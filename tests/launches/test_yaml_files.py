@@ -43,6 +43,8 @@ def test_github_workflow(tmp_path: Path) -> None:
                   torchrun --nproc_per_node $M
                   c.py
               - run: python d.py
+              - run: pytest
+              - run: ./e.py
         """
     assert of(tmp_path, ".github/workflows/ci.yml", text) == [
         "9: pytest ?w . -n auto",
@@ -50,6 +52,8 @@ def test_github_workflow(tmp_path: Path) -> None:
         "13: python 1 b.py @sub _",
         "16: torchrun 4 c.py @sub",
         "18: python 1 d.py",
+        "19: pytest 1w .",
+        "20: python 1 e.py",
     ]
 
 
