@@ -179,8 +179,13 @@ class Shell:
         return self.script.configured(path, self.folder)
 
     def change(self, word: str) -> None:
-        """Change the current directory, as `cd` does. A directory that does not exist is not followed."""
+        """Change the current directory, as `cd` does.
+
+        A directory that does not exist is not followed, and neither are those of a container.
+        """
         self._folders.append(self.folder)
+        if self.script.origin is Origin.CONTAINER:
+            return
         if word.startswith(ROOT):
             self.folder = self._existing(word[len(ROOT) :].lstrip("/")) or ""
         elif UNKNOWN in word or word.startswith(("/", "~")) or word.rstrip("/") in self._clones:
@@ -188,7 +193,7 @@ class Shell:
         elif word == "-":
             self.folder = self._folders[-2] if len(self._folders) > 1 else ""
         else:
-            for base in (self.folder, self.script.folder):
+            for base in (self.folder, "" if word.startswith("..") else self.script.folder):
                 found = self._existing(posixpath.join(base, word))
                 if found is not None:
                     self.folder = found

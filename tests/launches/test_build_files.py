@@ -99,6 +99,12 @@ def test_dockerfile(tmp_path: Path) -> None:
     ]
 
 
+def test_directories_of_an_image_are_unknown(tmp_path: Path) -> None:
+    (tmp_path / "docker" / "sub").mkdir(parents=True)
+    text = "RUN cd docker/sub && cd .. && python a.py\nRUN cd sub && python b.py\n"
+    assert of(tmp_path, "docker/Dockerfile", text) == ["1: python 1 a.py", "2: python 1 b.py"]
+
+
 def test_tox(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     text = """\

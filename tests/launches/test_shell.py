@@ -311,6 +311,7 @@ class TestDirectories:
             ("cd a/b/..; python t.py", "t.py @a"),
             ("cd a; cd ..; python t.py", "t.py"),
             ("cd ..; python t.py", "t.py"),
+            ("cd ../a; python t.py", "t.py"),
             ("(cd a && x); python t.py", "t.py"),
             ("(cd a && python t.py)", "t.py @a"),
             ("pushd a; popd; python t.py", "t.py"),
