@@ -175,7 +175,7 @@ def _of_launcher(
     def fits(word: str) -> bool:
         match launcher.target:
             case "python":
-                return _is_script(word)
+                return _is_script(word) or posixpath.basename(word) in around.commands
             case "tests":
                 return _is_test(word)
             case "application":
@@ -254,6 +254,9 @@ def _python_target(
             return _of_program(found[0], rest[found[1] :], around, depth + 1)
         name = Target("module", rest[0]) if _MODULE.fullmatch(rest[0]) else None
         return [] if name is None else [Invocation(python().names[0], name, _arguments(rest[1:]))]
+    if posixpath.basename(rest[0]) in around.commands:
+        # `torchrun $(which my-train)`
+        return _plain(rest[0], rest[1:], around)
     found = program_of(rest) if _is_script(rest[0]) else None
     if found is not None and depth <= _DEEPEST:
         return _of_program(found[0], rest[found[1] :], around, depth + 1)

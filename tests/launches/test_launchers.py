@@ -132,6 +132,8 @@ def test_launcher(tmp_path: Path, command: str, expected: str | None) -> None:
         ("$PREFIX torchrun --nproc_per_node 2 train.py", "torchrun 2 train.py"),
         ("my-train --x", "command 1 $my-train --x"),
         ("their-train --x", None),
+        ("torchrun --nproc_per_node 2 $(which my-train) --x", "torchrun 2 $my-train --x"),
+        ("python `which my-train` --x", "command 1 $my-train --x"),
         ("srun -n 2 my-train --x", "srun 2 $my-train --x"),
         ("echo python train.py", None),
         ("bash train.sh", None),
