@@ -37,6 +37,7 @@ _MOST_ARGUMENTS: Final = 256
 _SHELLS: Final = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
 _MODULE: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _APPLICATION: Final = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)(?::.*)?")
+_DEVICES: Final = re.compile(r"(?:[\w.-]+:)?([0-9]+(?:,[0-9]+)*)")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 
 
@@ -230,6 +231,9 @@ def _count(launcher: Launcher, options: Options, around: Surroundings) -> tuple[
     if each is not None:
         product = _positive(each), _positive(nodes) if nodes is not None else 1
         return product[0] and product[1] and product[0] * product[1], nodes is not None
+    devices = _DEVICES.fullmatch(options.value(launcher.listed) or "")
+    if devices is not None and nodes is None:
+        return devices[1].count(",") + 1, False
     if nodes is not None:
         return (_positive(nodes) if launcher.alone else None), True
     if launcher.config in options.values:

@@ -48,7 +48,13 @@ if TYPE_CHECKING:
         ("python -m accelerate.commands.launch --num_processes 2 a.py", "accelerate launch 2 a.py"),
         ("deepspeed train.py --deepspeed ds.json", "deepspeed ? train.py --deepspeed ds.json"),
         ("deepspeed --num_gpus=8 --num_nodes 2 train.py", "deepspeed 16 train.py"),
-        ("deepspeed --include localhost:0,1 --master_port 29500 a.py", "deepspeed ? a.py"),
+        ("deepspeed --include localhost:0,1 --master_port 29500 a.py", "deepspeed 2 a.py"),
+        ("deepspeed --include=localhost:3 a.py", "deepspeed 1 a.py"),
+        ("deepspeed --include 'a:0,1@b:0' a.py", "deepspeed ? a.py"),
+        ("deepspeed --include localhost:$GPU a.py", "deepspeed ? a.py"),
+        ("accelerate launch --gpu_ids 0,1 a.py", "accelerate launch 2 a.py"),
+        ("accelerate launch --gpu_ids all a.py", "accelerate launch ? a.py"),
+        ("accelerate launch --gpu_ids 0,1,2 --num_processes 2 a.py", "accelerate launch 2 a.py"),
         ("deepspeed --num_gpus 1 --module pkg.train", "deepspeed 1 -m pkg.train"),
         ("colossalai run --nproc_per_node 8 --hostfile h train.py", "colossalai run 8 train.py"),
         ("composer -n 8 train.py conf.yaml", "composer 8 train.py conf.yaml"),
@@ -246,7 +252,10 @@ def test_each_option_has_one_meaning() -> None:
         if isinstance(program, launchers.Launcher):
             options += program.program
             assert len(program.with_value) == sum(
-                map(len, (program.total, program.each, program.nodes, program.valued, program.app))
+                map(
+                    len,
+                    (program.total, program.each, program.nodes, program.listed, program.valued, program.app),
+                )
             )
         assert sorted({*options}) == sorted(options), program.names
         assert all(option.startswith("-") and "_" not in option for option in options), program.names
