@@ -27,10 +27,11 @@ class Target(msgspec.Struct, frozen=True, order=True):
     """The program that a command starts.
 
     Attributes:
-        kind: `file` for a script or a directory of tests, `module` for a module, `command` for a console
-            script.
+        kind: `file` for a script of Python or of a shell, or a directory of tests; `module` for a module;
+            `command` for a console script.
         name: `train.py` or `../tools/train.py`, relative to the directory of the command; `pkg.train`; or
-            `my-command`.
+            `my-command`. If the directory of the command is not known, a path can be relative to the root, or
+            to the directory of the file that contains the command. A variable at the beginning is left out.
     """
 
     kind: Literal["file", "module", "command"]
@@ -53,7 +54,8 @@ class Launch(msgspec.Struct, frozen=True):
         processes: The number of processes, or None if it is not a literal.
         several: Whether the command starts multiple processes: true for a launcher unless its number is 1.
         role: `rank` if the processes are ranks of one job, `worker` if they share out work.
-        arguments: The arguments of the program. A word whose value is not known is an empty string.
+        arguments: The arguments of the program. A word whose value is not known is an empty string. For
+            servers, queues, and tests, these are all words after the launcher.
     """
 
     path: str

@@ -599,7 +599,7 @@ class Shell:
         if node.type == "arithmetic_expansion":
             return [self._string(node)]
         text = _text(node).lstrip()
-        return self.variables.expand(text) if text.startswith("${") else self.variables.get(text[1:])
+        return self.variables.expand(text if text.startswith("${") else f"${{{text[1:]}}}")
 
 
 _STATEMENTS: Final[dict[str, Callable[[Shell, Node, int], None]]] = {

@@ -51,6 +51,10 @@ def test_makefile_in_a_directory(tmp_path: Path) -> None:
     assert of(tmp_path, "x/rules.mk", "a:\n\tpython ../t.py\n") == ["2: python 1 ../t.py @x"]
 
 
+def test_makefile_that_ends_in_a_continued_line(tmp_path: Path) -> None:
+    assert of(tmp_path, "Makefile", "a:\n\tpython t.py \\") == ["2: python 1 t.py"]
+
+
 def test_justfile(tmp_path: Path) -> None:
     text = """\
         n := "4"

@@ -61,6 +61,16 @@ class TestVariables:
             ("python t.py --log=%x_$NAME.log b", "python 1 t.py _ b"),
             ('python t.py "a\\"b" a\\ b \\$c', 'python 1 t.py a"b a b $c'),
             ("S=train.py\npython $S", "python 1 train.py"),
+            ("A[0]=x\npython t.py ${A[0]} $A", "python 1 t.py _ _"),
+            ("A=(x y)\npython t.py $A", "python 1 t.py x"),
+            ("A=(x y)\npython t.py ${A}", "python 1 t.py x"),
+            ("A=\n$A\npython t.py", "python 1 t.py"),
+            ("> out\npython t.py", "python 1 t.py"),
+            ("python t.py <(cat x) $(ls)", "python 1 t.py _ _"),
+            ('python t.py "$((1 + 1))" $((2))', "python 1 t.py 2 2"),
+            ("python t.py $((1 / 0)) $((a ** b)) $0 $# $?", "python 1 t.py _ _ _ _ _"),
+            ("python t.py ${X:-$(date)} ${X:1:2}", "python 1 t.py _ _"),
+            ("D=$(dirname $(dirname $(dirname $0)))\npython $D/t.py", "python 1 t.py"),
             ("python ${S:-train.py}", "python 1 train.py"),
             ("PYTHON=/opt/bin/python3\n$PYTHON t.py", "python 1 t.py"),
             ("$(which python) t.py", "python 1 t.py"),
@@ -191,6 +201,12 @@ class TestCommands:
     )
     def test_deep_script_does_not_fail(self, tmp_path: Path, script: str) -> None:
         assert len(of_shell(tmp_path, f"python t.py\n{script} python t.py")) <= 2
+
+    def test_nested_here_documents(self, tmp_path: Path) -> None:
+        script = "python t.py\n"
+        for i in range(12):
+            script = f"bash <<E{i}\n{script}E{i}\n"
+        assert of_shell(tmp_path, script) == []
 
     def test_recursion_is_bounded(self, tmp_path: Path) -> None:
         script = "f() { python t.py; g; g; }\ng() { f; f; }\nf"
