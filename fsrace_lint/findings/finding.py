@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from typing import Final
 
 import msgspec
 
@@ -10,11 +11,15 @@ from fsrace_lint.files.spans import Place, Span
 
 
 class Severity(enum.Enum):
-    """How severe the consequence is if the failing interleaving occurs."""
+    """How severe a finding is: its consequence, limited by the confidence."""
 
     ERROR = "error"
     WARNING = "warning"
-    INFO = "info"
+    NOTE = "note"
+
+
+CONFIDENCES: Final = ("high", "medium", "low")
+"""The values of `Finding.confidence`, highest first."""
 
 
 class Applicability(enum.Enum):
@@ -112,11 +117,16 @@ class Finding(msgspec.Struct, frozen=True):
         place: The place.
         function: The qualified name of the enclosing function. `<module>` for module code.
         severity: The severity.
-        evidence: How certain it is that multiple processes run the place: `evident`, `plausible`, or `none`.
+        evidence: What shows that multiple processes run the place: `evident`, `likely`, `plausible`, or
+            `none`.
         strict: Whether only the strict profile reports it.
         related: Related places.
         witness: The failing interleaving.
         fix: The fix.
+        confidence: How certain it is that the race can occur in ordinary use: `high`, `medium`, or `low`.
+        scenario: The processes that run the place at the same time: `ranks` of one job, `workers` of one
+            process, processes with `imports` of the module, `calls` by any process, or two `commands`. Empty
+            if one process runs it.
     """
 
     code: str
@@ -130,10 +140,16 @@ class Finding(msgspec.Struct, frozen=True):
     related: tuple[Related, ...] = ()
     witness: Witness | None = None
     fix: Fix | None = None
+    confidence: str = "high"
+    scenario: str = ""
 
     def sort_key(self) -> tuple[str, int, int, str]:
-        """Return the key that defines the report order."""
+        """Return the key that defines the order by place."""
         return (self.place.path, self.place.span.line, self.place.span.column, self.code)
+
+    def certainty_key(self) -> tuple[int, int]:
+        """Return the key that puts the most severe and most certain findings first."""
+        return list(Severity).index(self.severity), CONFIDENCES.index(self.confidence)
 
 
 class Suppression(msgspec.Struct, frozen=True):
@@ -163,8 +179,8 @@ class Silenced(msgspec.Struct, frozen=True):
         operation: The kind of operation.
         call: The call as in the source.
         reason: One of `tolerant`, `synchronized`, `exclusive`, `guard`, `private`, `lock`, `handled`,
-            `first`, `preceded`, `callers`, `unproven`, `unknown`, `unexposed`, `strict`, `suppressed`, and
-            `baseline`.
+            `first`, `preceded`, `callers`, `unproven`, `unknown`, `unexposed`, `note`, `strict`,
+            `suppressed`, and `baseline`.
         message: The reason in words.
         cause: The place of the reason.
     """

@@ -16,6 +16,7 @@ from fsrace_lint.launches.build_files import (
     read_tox,
 )
 from fsrace_lint.launches.documents import read_markdown, read_notebook, read_rst
+from fsrace_lint.launches.installed import FILES, read_packaging
 from fsrace_lint.launches.launchers import trigger
 from fsrace_lint.launches.model import Launch, Origin
 from fsrace_lint.launches.scripts import follow_scripts
@@ -70,12 +71,12 @@ _KINDS: Final[tuple[tuple[str, Origin, Callable[[str, Shell], None]], ...]] = (
 """Patterns of paths, with the kind and the reader of such files. The first pattern that matches counts."""
 
 
-def is_launch_file(path: Path) -> bool:
-    """Return whether a file can contain launches, by its name.
+def is_launch_file(path: str) -> bool:
+    """Return whether a file can contain launches or install commands, by its path from the root.
 
     Files without a suffix are read if they begin with `#!` and a shell.
     """
-    return _kind(path.as_posix()) is not None
+    return _kind(path) is not None or posixpath.basename(path) in FILES
 
 
 def _kind(path: str) -> tuple[Origin, Callable[[str, Shell], None]] | None:
@@ -106,6 +107,38 @@ def read_launches(root: Path, files: Iterable[Path], commands: Collection[str] =
     for path in sorted({_relative(root, file) for file in files} - {""}):
         found += _read_file(root, path, scripts, wanted)
     return tuple(sorted(set(follow_scripts(found)), key=lambda launch: launch.position))
+
+
+def relevant(root: Path, files: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
+    """Yield the relative path and the content of each file that can have an effect on the other functions.
+
+    Args:
+        root: The root of the repository.
+        files: The files, absolute or relative to the root.
+    """
+    wanted = re.compile(trigger(()).pattern + b"|num_processes")
+    for path in sorted({_relative(root, file) for file in files} - {""}):
+        data = _bytes(root / path)
+        if posixpath.basename(path) in FILES or (_kind(path) is not None and wanted.search(data)):
+            yield path, data
+
+
+def read_installed(root: Path, files: Iterable[Path]) -> dict[str, str]:
+    """Read the commands that the packaging files of a repository install.
+
+    Args:
+        root: The root of the repository.
+        files: The files, absolute or relative to the root. Other files are skipped.
+
+    Returns:
+        For each command, `module:function`.
+    """
+    found: dict[str, str] = {}
+    for path in sorted({_relative(root, file) for file in files} - {""}):
+        name = posixpath.basename(path)
+        if name in FILES:
+            found |= read_packaging(name, _bytes(root / path).decode("utf-8", "replace"))
+    return found
 
 
 def _relative(root: Path, file: Path) -> str:

@@ -236,6 +236,8 @@ def _count(launcher: Launcher, options: Options, around: Surroundings) -> tuple[
         return devices[1].count(",") + 1, False
     if nodes is not None:
         return (_positive(nodes) if launcher.alone else None), True
+    if options.value(launcher.requests) is not None:
+        return 1, True
     if launcher.config in options.values:
         return around.configured(options.values[launcher.config]), True
     return launcher.default, launcher.default is not None

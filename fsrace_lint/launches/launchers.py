@@ -38,6 +38,7 @@ class Launcher(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     each: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
     alone: bool = False
+    requests: tuple[str, ...] = ()
     listed: tuple[str, ...] = ()
     valued: tuple[str, ...] = ()
     paired: tuple[str, ...] = ()
@@ -53,7 +54,8 @@ class Launcher(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def with_value(self) -> frozenset[str]:
         """All options that take one value."""
-        return frozenset((*self.total, *self.each, *self.nodes, *self.listed, *self.valued, *self.app))
+        counts = (*self.total, *self.each, *self.nodes, *self.listed)
+        return frozenset((*counts, *self.requests, *self.valued, *self.app))
 
 
 class Wrapper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -12,8 +12,12 @@ LONGEST_COMMAND = 160
 
 
 class Origin(enum.IntEnum):
-    """The kind of file that contains a command, by weight: the first one counts the most."""
+    """The kind of file that contains a command, by weight: the first one counts the most.
 
+    If the settings name a program, its other commands do not count.
+    """
+
+    SETTINGS = 0
     SCRIPT = 1
     CI = 2
     BUILD = 3
@@ -56,6 +60,7 @@ class Launch(msgspec.Struct, frozen=True):
         role: `rank` if the processes are ranks of one job, `worker` if they share out work.
         arguments: The arguments of the program. A word whose value is not known is an empty string. For
             servers, queues, and tests, these are all words after the launcher.
+        reported: The path of the file as a report shows it. Empty until the caller sets it.
     """
 
     path: str
@@ -69,6 +74,7 @@ class Launch(msgspec.Struct, frozen=True):
     several: bool
     role: Literal["rank", "worker"]
     arguments: tuple[str, ...]
+    reported: str = ""
 
     @property
     def position(self) -> tuple[str, int, str, str, str, str, Target, int, tuple[str, ...]]:

@@ -50,13 +50,13 @@ class _Reader:
 
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
-        self._seen: set[int] = set()
+        self._seen: set[Any] = set()  # nodes of PyYAML, which are equal only to themselves
 
     def read(self, node: Any, depth: int) -> None:  # a node of PyYAML
         """Read a node. An alias is read once."""
-        if depth > _DEEPEST or id(node) in self._seen:
+        if depth > _DEEPEST or node in self._seen:
             return
-        self._seen.add(id(node))
+        self._seen.add(node)
         if node.id == "mapping":
             self._mapping(node, depth)
         elif node.id == "sequence":

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from fsrace_lint.analysis.accesses.confidence import Confidence, confidence
 from fsrace_lint.analysis.accesses.model import Access
-from fsrace_lint.analysis.callgraph.concurrency import Evidence
+from fsrace_lint.analysis.callgraph.concurrency import Entry, Evidence
 from fsrace_lint.files.spans import Place
 from fsrace_lint.findings.finding import (
     Applicability,
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
 
 STORAGE: Final = ("filesystem", "shared-paths", "local-paths")
 """The settings that describe the storage of paths."""
-_SHOWN_CALLS: Final = 4
+_SHOWN_CALLS: Final = 8
+_ROLES: Final = {"rank": "ranks of one job", "worker": "worker processes"}
+_ENTRIES: Final = {Entry.CALL: "calls", Entry.COMMAND: "commands", Entry.IMPORT: "imports"}
 _VERBS: Final = {
     "mkdir": "created",
     "create": "created",
@@ -126,32 +129,60 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         """
         if fix is None and len(self.remedies) == 1:
             fix = self.remedies[0].at(access)
+        certainty = confidence(access)
+        if self.default_from is Evidence.NONE:  # one process is enough
+            certainty = max(certainty, Confidence.MEDIUM)
         return Finding(
             code=self.code,
             name=self.name,
             message=message,
             place=Place(access.file, access.span),
             function=access.function,
-            severity=self.severity,
+            severity=_severity(self.severity, certainty),
             evidence=access.evidence.name.lower(),
             strict=strict or self.default_from is None or access.evidence < self.default_from,
             related=(*related, *_reached(access)),
             witness=witness,
             fix=fix if access.call_site.call.exact else None,
+            confidence=certainty.name.lower(),
+            scenario=_scenario(access),
         )
+
+
+def _severity(consequence: Severity, certainty: Confidence) -> Severity:
+    """Return the severity of a finding.
+
+    Args:
+        consequence: The severity of the consequence.
+        certainty: How certain it is that the race can occur in ordinary use.
+    """
+    if certainty is Confidence.LOW:
+        return Severity.NOTE
+    return consequence if certainty is Confidence.HIGH else Severity.WARNING
+
+
+def _scenario(found: Access | Happening | Misuse) -> str:
+    """Return which processes run what a rule found at the same time: a value of `Finding.scenario`."""
+    if found.marker is not None:
+        return f"{found.marker.role}s"
+    if found.evidence is Evidence.PLAUSIBLE:
+        return _ENTRIES[found.trace.entry] if isinstance(found, Access) else "calls"
+    return "ranks" if found.evidence >= Evidence.LIKELY else ""
 
 
 def _reached(access: Access | Happening | Misuse) -> Iterable[Related]:
     """Yield the call chain to an operation, and the evidence that multiple processes run it."""
     for call_site in access.call_chain[:_SHOWN_CALLS]:
-        yield called(call_site, "called from here", Role.CALL)
+        caller = call_site.function.facts
+        where = "the module" if call_site.function.index == 0 else code(f"{caller.name}()")
+        yield called(call_site, f"called from {where}", Role.CALL)
     callers = access.callers if isinstance(access, Access) else ()
     for call_site in [each for each in callers if each not in access.call_chain][:_SHOWN_CALLS]:
         yield called(call_site, "passes part of the path", Role.CALL)
-    if access.marker is not None:
-        yield Related(
-            access.marker.place, f"runs in multiple processes, because {access.marker.text}", Role.REASON
-        )
+    marker = access.marker
+    if marker is not None:
+        probably = "" if marker.evidence is Evidence.EVIDENT else "probably "
+        yield Related(marker.place, f"{_ROLES[marker.role]} {probably}run this: {marker.text}", Role.REASON)
 
 
 def called(call_site: CallSite, message: str, role: Role = Role.PLACE) -> Related:

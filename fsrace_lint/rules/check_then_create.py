@@ -97,12 +97,12 @@ def check(project: Project) -> Iterator[Finding]:
                 witness=double_replace_witness(removal, link),
                 related=[related(removal, "removed here"), *done_at(link)],
                 fix=PUBLISH_SYMLINK.at(link),
-                strict=link.evidence is not Evidence.EVIDENT,
+                strict=link.evidence < Evidence.LIKELY,
             )
 
 
 def _is_strict(project: Project, probe: ExistenceCheck, access: Access) -> bool:
-    unmet = access.evidence is Evidence.EVIDENT and not project.is_synchronized_between(probe, access)
+    unmet = access.evidence >= Evidence.LIKELY and not project.is_synchronized_between(probe, access)
     unsure = not unmet if probe.refuses else access.operation.appends
     return unsure or project.comes_in_order(access)
 

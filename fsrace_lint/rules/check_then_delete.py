@@ -37,7 +37,9 @@ Not reported when:
 * the path is private to the process;
 * the code raises on purpose if the path is missing;
 * all ranks clearly delete the paths that they listed (FSR202 reports that);
-* the script runs in a single process, unless you pass `--profile strict`.
+* the script runs in a single process, unless you pass `--profile strict`;
+* no code shows that multiple processes run it, and no name suggests a cache, a download, or data,
+  unless you pass `--min-severity note`.
 """
 
 from __future__ import annotations

@@ -23,8 +23,7 @@ Fix: `exist-ok`: pass `exist_ok=True`. The fix is safe if the condition checks o
 directory or a path inside it, and the body of the `if` contains only the call. `os.mkdir()` has no
 such parameter, so the fix replaces it with `Path(…).mkdir(exist_ok=True)`, or wraps it in a `try`
 that ignores `FileExistsError` if the path is a directory. The fix removes an `isdir()` check. It
-keeps an `exists()` check, because that check skips the call if the path is a file. Without the
-check, the call would fail.
+keeps an `exists()` check: if the path is a file, the check skips the call, which would fail there.
 
 Not reported when:
 * the call passes `exist_ok=True`;
@@ -32,9 +31,9 @@ Not reported when:
 * only one process runs the call, or one process runs it before all others (`main_process_first()`);
 * a lock is held;
 * the path is private to the process;
-* the code raises on purpose if the path exists. This is still reported if every process of a job
-  clearly runs the code with no barrier before the call: the fastest process creates the directory,
-  and the others raise;
+* the code raises on purpose if the path exists. If every process of a job runs the code, with no
+  barrier between the check and the call, this is still reported: the fastest process creates the
+  directory, and the others raise;
 * the script runs in a single process, unless you pass `--profile strict`.
 """
 
@@ -94,7 +93,7 @@ def check(project: Project) -> Iterator[Finding]:
 def _is_refused(project: Project, probe: ExistenceCheck, mkdir: Access) -> bool:
     """Tell whether the processes of one job, which do not meet in between, refuse what one of them made."""
     asked = probe.asks_presence and probe.is_implied and probe.path == mkdir.path
-    by_all = mkdir.evidence is Evidence.EVIDENT and not mkdir.is_one_of_group
+    by_all = mkdir.evidence >= Evidence.LIKELY and not mkdir.is_one_of_group
     return (
         asked
         and by_all

@@ -28,11 +28,11 @@ Good:
             os.makedirs(path, exist_ok=True)
         dist.barrier()
 
-The same holds for a listing (`os.listdir()`, `glob`), a clock (`time.time()`), the host name, and
-an exception from a filesystem call. It also holds for a random number, unless the project sets a
-seed. The rule also reports a loop over a listing that calls a collective. It also reports a save in
-which all ranks take part, if each rank chooses the name by its own check, such as the first unused
-`version_N`.
+Ranks can also disagree if the condition uses a listing (`os.listdir()`, `glob`), a clock
+(`time.time()`), the host name, an exception from a filesystem call, or a random number without a
+seed. The rule reports these too. It also reports a loop that calls a collective once for each entry
+of a listing. And it reports a save in which all ranks take part, if each rank looks for a free name
+by itself (such as the next `version_N`): the ranks can choose different names.
 
 Not reported when:
 * the ranks exchange the answer before the condition uses it (broadcast, gather);

@@ -100,7 +100,7 @@ def _finding(project: Project, access: Access) -> Finding:
     used = project.renamed_later(access) or project.deleted_later(access)
     by_pid = _is_told_apart_by_pid(project, access)
     named = access.certain or (access.op == "write" and project.deleted_later(access) is not None)
-    sure = project.is_for_a_cache(access) or (named and access.evidence is Evidence.EVIDENT)
+    sure = project.is_for_a_cache(access) or (named and access.evidence >= Evidence.LIKELY)
     who = "processes with the same PID on different hosts" if by_pid else "all processes"
     use, fails = (
         ("continues with it", "") if used is None else (used.display, f", and {callee_of(used)} fails")

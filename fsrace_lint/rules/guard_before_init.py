@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 RULE = Rule(
     code="FSR404",
     name="guard-before-init",
-    default_from=Evidence.EVIDENT,
+    default_from=Evidence.LIKELY,
     remedies=(GUARD_LATER,),
     promises=(Promise.GROUP,),
 )

@@ -104,4 +104,4 @@ def _is_hazard(project: Project, mkdir: Access) -> bool:
     by_all = mkdir.is_contended and not mkdir.is_one_of_group
     if not (by_all and accepts_by_flag and mkdir.is_shared_by_nodes):
         return False
-    return mkdir.evidence is Evidence.EVIDENT or project.stands_among_processes(mkdir)
+    return mkdir.evidence >= Evidence.LIKELY or project.stands_among_processes(mkdir)

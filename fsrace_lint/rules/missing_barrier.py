@@ -30,14 +30,14 @@ The rule also reports code in which one rank
 * reads files that all ranks write;
 * deletes files that other ranks still use;
 * clears a directory that other ranks write to;
-* creates a file that the other ranks then mistake for one from an earlier run, so that they fail.
+* creates a file before the others check that none is left from an earlier run: they find it and fail.
 
 The two operations can be in functions that the code calls. A barrier that depends on a filesystem check
 does not count, because ranks can get different answers.
 
 Not reported when:
 * between the two operations, all ranks call a barrier, a broadcast, a gather, or a save in which all ranks
-  take part, even if a setting or `is_initialized()` decides whether the call runs;
+  take part. A call under a setting or `is_initialized()` counts too, because all ranks decide alike;
 * the other ranks wait in `if rank != 0: barrier()` before the work, until rank 0 has done the work and
   calls `if rank == 0: barrier()`;
 * a context manager lets the main process go first (`main_process_first()`);

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 RULE = Rule(
     code="FSR105",
     name="mkdir-without-exist-ok",
-    default_from=Evidence.EVIDENT,
+    default_from=Evidence.LIKELY,
     remedies=(EXIST_OK,),
     promises=(Promise.MKDIR,),
 )

@@ -35,9 +35,9 @@ Not reported when:
 * the call only appends to the file;
 * all processes clearly write the file at once (FSR201 reports that, or FSR102 if a check comes first);
 * the code raises on purpose if the file exists;
-* a lock is held for the write. A cache is still reported, because a lock does not help after a crash: the
-  partial file stays, and the next check finds it;
-* with the default profile: a lock is held for the write of a cache, but not for the check (see FSR504);
+* a lock is held for the write, and the file is not a cache;
+* the file is a cache, and a lock is held for the write but not for the check (FSR504 reports that), unless
+  you pass `--profile strict`. A lock for both does not help after a crash: the partial file stays;
 * the script runs in a single process, unless you pass `--profile strict`;
 * the file is a checkpoint or an index whose name suggests neither a pointer nor a state file (`model.pt`),
   unless you pass `--profile strict`.
@@ -91,7 +91,7 @@ def _is_trusted(project: Project, write: Access) -> bool:
 
 
 def _is_strict(project: Project, write: Access) -> bool:
-    cached = write.evidence is Evidence.EVIDENT and project.probe_of_itself(write) is not None
+    cached = write.evidence >= Evidence.LIKELY and project.probe_of_itself(write) is not None
     cached = cached and not (write.is_contended and project.is_created_after_check(write))
     return project.is_only_locked(write) or not (cached or project.name_of(write).is_read_back)
 

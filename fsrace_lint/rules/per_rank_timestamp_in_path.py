@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 RULE = Rule(
     code="FSR206",
     name="per-rank-timestamp-in-path",
-    default_from=Evidence.EVIDENT,
+    default_from=Evidence.LIKELY,
     remedies=(AGREE_ON_NAME,),
     promises=(Promise.CLOCK,),
 )

@@ -74,7 +74,7 @@ def check(project: Project) -> Iterator[Finding]:
         if not poll.is_for_others or (until_gone and poll.is_for_lock):
             continue
         is_patient = (limit.is_set or poll.is_ordered) and not is_short
-        alone = poll.access.evidence is not Evidence.EVIDENT and (limit.is_set or not poll.is_named)
+        alone = poll.access.evidence < Evidence.LIKELY and (limit.is_set or not poll.is_named)
         yield RULE.finding(
             poll.access,
             f"polling for {code(poll.access.path_source)}: {_end(poll)}",

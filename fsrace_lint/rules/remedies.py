@@ -165,13 +165,13 @@ OWN_FILE: Final = FixTemplate(
 )
 EXTRACT_ONCE: Final = FixTemplate(
     recipe="extract-once",
-    description="extract to a temporary name and rename it, or on rank 0 only with a barrier",
+    description="extract to a temporary name and rename it, or extract on rank 0 only and add a barrier",
     otherwise="guard-and-barrier",
     where_done=True,
 )
 DOWNLOAD_ONCE: Final = FixTemplate(
     recipe="download-once",
-    description="download to a temporary name and rename it, or on rank 0 only with a barrier",
+    description="download to a temporary name and rename it, or download on rank 0 only and add a barrier",
     otherwise="guard-and-barrier",
     where_done=True,
 )
@@ -225,13 +225,15 @@ LIMIT_THE_WAIT: Final = _sketch(
     ("fcntl.flock", "pass `LOCK_NB`, and try again until a time limit"),
     ("fcntl.lockf", "pass `LOCK_NB`, and try again until a time limit"),
     ("os.lockf", "use `F_TLOCK`, and try again until a time limit"),
-    ("portalocker.lock", "pass `LOCK_NB`, and try again until a time limit"),
 )
 DELETE_AFTER_ALL: Final = _sketch("add a barrier after the last use, then delete it on rank 0 only")
 WRITE_ON_FIRST: Final = _sketch(
     "if the write is in a called function: add the rank check there, around the write"
 )
-REPLACE_AT_ONCE: Final = _sketch("create the new one under a temporary name, then `os.replace()` it")
+REPLACE_AT_ONCE: Final = _sketch(
+    "do not delete the old link or file first: create the new one under a temporary name, then"
+    " `os.replace()` it"
+)
 SAVE_WITH_ALL: Final = _sketch(
     "if the save function is a collective: call it on every rank, and let the library choose the writer"
 )

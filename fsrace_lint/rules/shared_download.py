@@ -96,8 +96,8 @@ def _is_strict(download: Access, probe: ExistenceCheck | None, *, awaited: bool)
         return True
     if download.operation.atomic:
         named = not download.operation.skips and (download.certain or awaited)
-        return probe is not None or not named or download.evidence is not Evidence.EVIDENT
-    return probe is None and download.evidence is not Evidence.EVIDENT
+        return probe is not None or not named or download.evidence < Evidence.LIKELY
+    return probe is None and download.evidence < Evidence.LIKELY
 
 
 def _finding(download: Access, probe: ExistenceCheck | None, fix: Fix, *, strict: bool) -> Finding:

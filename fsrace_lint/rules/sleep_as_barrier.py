@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 RULE = Rule(
     code="FSR408",
     name="sleep-as-barrier",
-    default_from=Evidence.EVIDENT,
+    default_from=Evidence.LIKELY,
     remedies=(BARRIER_FOR_SLEEP,),
     promises=(
         Promise.SLEEP,

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 RULE = Rule(
     code="FSR202",
     name="unguarded-delete",
-    default_from=Evidence.EVIDENT,
+    default_from=Evidence.LIKELY,
     remedies=DELETING,
     promises=(
         Promise.UNLINK,

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 RULE = Rule(
     code="FSR203",
     name="unguarded-reset",
-    default_from=Evidence.EVIDENT,
+    default_from=Evidence.LIKELY,
     remedies=(RESET_ON_FIRST,),
     promises=(Promise.RMTREE,),
 )

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 RULE = Rule(
     code="FSR201",
     name="unguarded-write",
-    default_from=Evidence.EVIDENT,
+    default_from=Evidence.LIKELY,
     remedies=WRITING,
     promises=(Promise.TRUNC,),
     settings=STORAGE,

@@ -78,9 +78,9 @@ class TestWriting:
         rows = [json.loads(line.strip().rstrip(",")) for line in lines[4:-2]]
         assert [(row["path"], row["code"], row["function"]) for row in rows] == [
             ("a.py", "FSR101", "prepare"),
-            ("a.py", "FSR103", "clean"),
+            ("a.py", "FSR103", "clean_cache"),
             ("b/z.py", "FSR101", "prepare"),
-            ("b/z.py", "FSR103", "clean"),
+            ("b/z.py", "FSR103", "clean_cache"),
         ]
         assert all(sorted(row) == ["code", "function", "path", "text"] for row in rows)
         first = Path("known.json").read_bytes()
@@ -122,7 +122,7 @@ class TestWriting:
         result = run("check", "--write-baseline", "known.json", "a.py", code=0)
         message = "removed 1 that no longer occurs, and kept 2 that this run did not check"
         assert result.stderr == f"Wrote 2 findings to known.json, {message}.\n"
-        assert {row["function"] for row in entries() if row["path"] == "a.py"} == {"prepare", "sweep"}
+        assert {row["function"] for row in entries() if row["path"] == "a.py"} == {"prepare", "sweep_cache"}
         assert len(entries()) == 4
 
     def test_failed_run_writes_nothing(self) -> None:
@@ -336,7 +336,7 @@ class TestReading:
         Path("known.json").write_text(json.dumps(document))
         result = run("check", "--baseline", "known.json", "--prune-baseline", code=1)
         assert "\x1b" not in result.output
-        assert "Found 2 errors" in result.stdout
+        assert "Found 2 warnings" in result.stdout
 
     @given(st.binary(max_size=200) | st.text(max_size=50).map(str.encode))
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -494,7 +494,7 @@ class TestPruning:
         )
         assert len(entries()) == 2
         message = run("check", "--baseline", "known.json", "--prune-baseline", code=0).stderr.splitlines()
-        assert message[0] == "a.py: FSR103 in clean was removed from the baseline."
+        assert message[0] == "a.py: FSR103 in clean_cache was removed from the baseline."
         assert re.fullmatch(r"Removed 1 finding from .*known\.json\. 1 remaining\.", message[1])
         assert [row["code"] for row in entries()] == ["FSR101"]
         assert run("check", "--baseline", "known.json", "--prune-baseline", code=0).stderr == ""

@@ -72,6 +72,8 @@ if TYPE_CHECKING:
         ("horovodrun -np 8 -H a:4,b:4 python t.py", "horovodrun 8 t.py"),
         ("srun python t.py", "srun ? t.py"),
         ("srun -n 4 python t.py", "srun 4 t.py"),
+        ("srun -p gpu python t.py", "srun 1 t.py"),
+        ("srun --partition=gpu -n 4 python t.py", "srun 4 t.py"),
         ("srun -n4 --mpi=pmix python t.py", "srun 4 t.py"),
         ("srun --ntasks 1 python t.py", "srun 1 t.py"),
         ("srun -N 2 --ntasks-per-node 8 python t.py", "srun 16 t.py"),
@@ -251,12 +253,9 @@ def test_each_option_has_one_meaning() -> None:
         options = [*program.with_value, *program.paired, *program.module]
         if isinstance(program, launchers.Launcher):
             options += program.program
-            assert len(program.with_value) == sum(
-                map(
-                    len,
-                    (program.total, program.each, program.nodes, program.listed, program.valued, program.app),
-                )
-            )
+            counts = (program.total, program.each, program.nodes, program.listed)
+            others = (program.requests, program.valued, program.app)
+            assert len(program.with_value) == sum(map(len, (*counts, *others)))
         assert sorted({*options}) == sorted(options), program.names
         assert all(option.startswith("-") and "_" not in option for option in options), program.names
 

@@ -32,18 +32,18 @@ from fsrace_lint import launches
         (".github/workflows/ci.yaml", True),
         ("conf/a.yml", True),
         ("pyproject.toml", True),
+        ("setup.cfg", True),
         ("tox.ini", True),
         ("noxfile.py", True),
         ("bin/launch", True),
         ("train.py", False),
         ("a.json", False),
         ("a.png", False),
-        ("setup.cfg", False),
         ("a.toml", False),
     ],
 )
 def test_names(name: str, *, expected: bool) -> None:
-    assert launches.is_launch_file(Path(name)) is expected
+    assert launches.is_launch_file(name) is expected
 
 
 def test_script_without_a_suffix(tmp_path: Path) -> None:

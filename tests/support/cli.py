@@ -67,7 +67,7 @@ def prepare(out):
         os.makedirs(out)
 
 
-def clean(out):
+def clean_cache(out):
     if os.path.exists(out):
         shutil.rmtree(out)
 """

@@ -186,9 +186,15 @@ def _file(case: Case, block: Block, path: str) -> File:
 
 
 def run(root: Path) -> tuple[Run, Checked]:
-    """Check the project in a directory, as the command line does."""
-    (result,) = check.check([root], lambda path: settings.load(settings.find_root(path), rules.names()))
+    """Check the project in a directory, as the command line does with `--min-severity note`."""
+    (result,) = check.check([root], _settings_of)
     return result
+
+
+def _settings_of(path: Path) -> settings.Settings:
+    """Return the settings of a case, which report notes unless the case says otherwise."""
+    chosen = settings.load(settings.find_root(path), rules.names())
+    return settings.with_overrides(chosen, min_severity=chosen.min_severity or "note")
 
 
 def relative(path: str, root: Path) -> str:

@@ -106,9 +106,37 @@ def entries(draw: st.DrawFn) -> dict[str, Any]:
     return {kind: [entry]}
 
 
+@st.composite
+def programs(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Draw tables of programs, many of which are valid."""
+    key = draw(st.sampled_from(["file", "module", "command"]))
+    names = {
+        "file": st.sampled_from(["pyproject.toml", "./pyproject.toml", "/a.py", "../a.py"]),
+        "module": DOTTED,
+        "command": st.sampled_from(["train", "pkg-train", "two words", "a/b"]),
+    }
+    program: dict[str, Any] = {key: draw(names[key])}
+    if draw(st.booleans()):
+        program["processes"] = draw(st.sampled_from([1, 8, 0, -1, True, "8"]))
+    if draw(st.booleans()):
+        program["role"] = draw(st.sampled_from(["rank", "worker", "ranks"]))
+    if draw(st.integers(0, 3)) == 0:
+        program[draw(st.sampled_from(["file", "module", "command", "launcher", "path"]))] = draw(
+            ODD.filter(lambda odd: odd != "text")  # no such file
+        )
+    return [program]
+
+
+LEVELS = ["error", "warning", "note", "Error", "high"]
+
+
 TABLE_VALUES: dict[str, st.SearchStrategy[Any]] = {
     "profile": st.sampled_from(["default", "strict", "Strict"]),
     "filesystem": st.sampled_from(["auto", "shared", "local", "nfs"]),
+    "min-severity": st.sampled_from(LEVELS),
+    "min-confidence": st.sampled_from(["high", "medium", "low", "none"]),
+    "fail-on": st.sampled_from(LEVELS),
+    "programs": programs(),
     "select": st.lists(SELECTORS, max_size=3),
     "extend-select": st.lists(SELECTORS, max_size=3),
     "ignore": st.lists(SELECTORS, max_size=3),

@@ -22,6 +22,7 @@ from fsrace_lint.analysis.paths.storage import Storage
 from fsrace_lint.engine.cycles import CycleDetector
 from fsrace_lint.engine.depth_budget import DepthBudget
 from fsrace_lint.engine.query import lazy, query, recursive_query
+from fsrace_lint.program.programs import Programs
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 from fsrace_lint.syntax.unparse import spell
@@ -54,12 +55,14 @@ class Accesses:
     The callers then decide which path it is, and which processes access it.
     """
 
-    def __init__(self, entry_states: EntryStates, storage: Storage = _UNKNOWN_STORAGE) -> None:
+    def __init__(
+        self, entry_states: EntryStates, storage: Storage = _UNKNOWN_STORAGE, programs: Programs | None = None
+    ) -> None:
         """Initialize for a project; nothing is computed yet."""
         self.entry_states = entry_states
         self.flows = flows = entry_states.flows
         self.storage = storage
-        self.evidence = ConcurrencyEvidence(entry_states)
+        self.evidence = ConcurrencyEvidence(entry_states, programs or Programs(self.flows.table))
         self.effects = Effects(flows.resolver, flows.catalog, flows.relevance)
         self.tests = ExistenceChecks(entry_states, self.effects)
         self._responses = HttpDownloads(entry_states)
@@ -201,7 +204,7 @@ class Accesses:
         """Return whether all ranks synchronize before a call, with no rank-dependent change in between."""
         settled = False
         for earlier in self.flows.call_sites_before(call_site):
-            if self.evidence.synchronizes(earlier):
+            if self.evidence.markers.synchronizes(earlier):
                 settled = True
             elif earlier.state.processes != TOP:
                 operation = self.effects.operation(earlier.call, earlier.state.scope)

@@ -224,7 +224,7 @@ class Explanations:
             return Reason("unknown", f"the value of `{_bare(access.path_source)}` is unknown")
         if access.evidence is Evidence.NONE:
             return Reason("unproven", "nothing shows that multiple processes run this script")
-        if access.evidence is not Evidence.EVIDENT:
+        if access.evidence < Evidence.LIKELY:
             return Reason("unproven", "nothing shows that multiple processes run this code")
         return Reason("unexposed", f"no enabled rule reports this {op}")
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from fsrace_lint.syntax.record import Record
+
+Role: TypeAlias = Literal["rank", "worker"]
 
 if TYPE_CHECKING:
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
@@ -13,23 +15,56 @@ if TYPE_CHECKING:
 
 
 class Evidence(enum.IntEnum):
-    """How certain it is that multiple processes run the code."""
+    """What shows that multiple processes run the code, weakest first.
+
+    `NONE`: one process runs it. `PLAUSIBLE`: any number of processes can call it. `LIKELY`: code on the call
+    chain checks ranks or synchronizes them, which also works in one process. `EVIDENT`: on the call chain,
+    multiple processes are started, or the code fails unless a launcher started it.
+    """
 
     NONE = 0
     PLAUSIBLE = 1
-    EVIDENT = 2
+    LIKELY = 2
+    EVIDENT = 3
 
 
 class ConcurrencyMarker(Record, frozen=True):
-    """A place that shows that multiple processes run a function, and its description."""
+    """A place that shows that multiple processes run a function.
+
+    Attributes:
+        place: The place.
+        text: Its description.
+        evidence: What it shows: `LIKELY` or `EVIDENT`.
+        starts: Whether it starts processes, or joins them to a job.
+        role: Whether the processes are ranks of one job, or workers.
+    """
 
     place: Place
     text: str
+    evidence: Evidence = Evidence.LIKELY
+    starts: bool = False
+    role: Role = "rank"
+
+
+class Entry(enum.Enum):
+    """How code without callers is entered: a call by other code, a command, or an import."""
+
+    CALL = "call"
+    COMMAND = "command"
+    IMPORT = "import"
 
 
 class ConcurrencyTrace(Record, frozen=True):
-    """How multiple processes reach a function: the call chain, nearest first, and the marker at its end."""
+    """How multiple processes reach a function.
+
+    Attributes:
+        evidence: The evidence.
+        call_chain: The call chain, nearest first.
+        marker: The marker at its end. None if the evidence is less than `LIKELY`.
+        entry: If there is no marker, how the function at the end of the chain is entered.
+    """
 
     evidence: Evidence
     call_chain: tuple[CallSite, ...]
     marker: ConcurrencyMarker | None
+    entry: Entry = Entry.CALL

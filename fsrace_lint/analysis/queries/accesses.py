@@ -135,7 +135,7 @@ class AccessQueries(Linked):
 
         Its file must also contain evidence of multiple processes, such as a rank check.
         """
-        shown = self._accesses.evidence.is_shown_in_file
+        shown = self._accesses.evidence.markers.is_shown_in_file
         return access.evidence is not Evidence.NONE and shown(access.call_site.function)
 
     def created_beside(self, probe: ExistenceCheck, access: Access) -> Iterator[Access]:
@@ -181,20 +181,20 @@ class AccessQueries(Linked):
         Returns:
             The access. Its trace ends at the call that runs on one rank only.
         """
-        if before is None or before.runs is not Runs.ONE or access.evidence is Evidence.EVIDENT:
+        if before is None or before.runs is not Runs.ONE or access.evidence >= Evidence.LIKELY:
             return access
         place = Place(before.call_site.function.module.path, before.span)
         sign = ConcurrencyMarker(place, f"{before.callee} lets one process alone make it")
-        return replace(access, shown=ConcurrencyTrace(Evidence.EVIDENT, (), sign))
+        return replace(access, shown=ConcurrencyTrace(Evidence.LIKELY, (), sign))
 
     def shown_by_one(self, access: Access) -> Access:
         """Return an access with evidence `EVIDENT` if there is such evidence for one of many processes."""
-        if access.evidence is Evidence.EVIDENT:
+        if access.evidence >= Evidence.LIKELY:
             return access
         trace = self._accesses.evidence.trace(access.call_site, by_one=True)
-        if trace.evidence is not Evidence.EVIDENT:
+        if trace.evidence < Evidence.LIKELY:
             return access
-        return replace(access, shown=ConcurrencyTrace(Evidence.EVIDENT, (), trace.marker))
+        return replace(access, shown=ConcurrencyTrace(Evidence.LIKELY, (), trace.marker))
 
     def resets(self) -> Iterator[tuple[Access, Access]]:
         """Yield the deletes of a path that the same function recreates as a directory, and the recreation."""

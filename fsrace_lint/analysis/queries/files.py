@@ -38,7 +38,7 @@ class FileQueries(AccessQueries):
     def is_surely_raced(self, access: Access) -> bool:
         """Return whether there is evidence `EVIDENT` that multiple processes run an access concurrently."""
         sure = access.certain and not access.is_one_of_group
-        return sure and access.evidence is Evidence.EVIDENT and self.is_raced(access)
+        return sure and access.evidence >= Evidence.LIKELY and self.is_raced(access)
 
     def is_opened_at_once(self, access: Access) -> bool:
         """Return whether the result of a call is passed directly to `open()`."""

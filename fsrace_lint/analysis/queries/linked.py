@@ -27,6 +27,7 @@ from fsrace_lint.analysis.synchronization.taint import TaintAnalysis
 from fsrace_lint.analysis.synchronization.unordered_pairs import UnorderedPairs
 from fsrace_lint.engine.parallel.progress import SILENT
 from fsrace_lint.engine.query import query
+from fsrace_lint.program.programs import Programs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.engine.dependencies import Dependencies
     from fsrace_lint.engine.parallel.progress import Observer
+    from fsrace_lint.launches.model import Launch
     from fsrace_lint.program.modules import LinkedFunction, Module
     from fsrace_lint.program.name_index import NameIndex
 
@@ -55,6 +57,8 @@ class Linked:
         storage: Storage | None = None,
         observer: Observer = SILENT,
         *,
+        launches: Sequence[Launch] = (),
+        installed: Mapping[str, str] | None = None,
         targeted: bool = False,
         exhaustive: bool = False,
         heads: NameIndex | None = None,
@@ -69,6 +73,8 @@ class Linked:
             also: Other relative paths under which modules can be imported.
             storage: The filesystem settings of the user.
             observer: Called before each function is interpreted. An exception that it raises ends the run.
+            launches: The launch commands in the repository.
+            installed: The commands that it installs, each with `module:function`.
             targeted: Whether only a few files are queried. It does not change the results.
             exhaustive: Whether to analyze all functions, not only those that can be relevant. It does not
                 change the results.
@@ -84,7 +90,8 @@ class Linked:
         }
         self.flows = FunctionFlows(modules, catalog, also or {}, observer, **how)
         self.entry_states = EntryStates(self.flows)
-        self._accesses = Accesses(self.entry_states, self.storage)
+        self.programs = Programs(self.flows.table, launches, installed)
+        self._accesses = Accesses(self.entry_states, self.storage, self.programs)
         self._file_names = FileNames(self.entry_states)
         self._before_init = BeforeInit(self.entry_states)
         self._idioms = Idioms(self.entry_states, self._before_init)

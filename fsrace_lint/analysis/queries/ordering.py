@@ -89,7 +89,7 @@ class OrderingQueries(AccessQueries):
         """
         for access in self.accesses("delete"):
             listing = self.listing_of(access)
-            by_all = access.certain and access.evidence is Evidence.EVIDENT
+            by_all = access.certain and access.evidence >= Evidence.LIKELY
             if listing is not None and not by_all and self.probe_of(access) is None:
                 yield listing, access
 

@@ -139,18 +139,17 @@ class TaintAnalysis:
             return self._returned(entity, expr)
         return self._own(expr, expr, scope)
 
-    def _rank_source(self, binding: Binding | None) -> Expression | None:
+    def _rank_source(self, binding: Binding | None, steps: int = _VARIABLES) -> Expression | None:
         """Return the call in the rank check that a variable holds, also if a variable holds the rank."""
-        for _ in range(_VARIABLES):
-            if not isinstance(binding, Expression):
-                break
-            expr, scope = binding.expr, binding.scope
-            call = next(calls_in(expr), None)
-            if call is not None:
-                return Expression(call, scope)
-            found = [self.entry_states.rank_tests.known(part, scope) for part in parts(expr)]
-            binding = next((each for each in found if isinstance(each, Expression)), None)
-        return None
+        if steps == 0 or not isinstance(binding, Expression):
+            return None
+        expr, scope = binding.expr, binding.scope
+        call = next(calls_in(expr), None)
+        if call is not None:
+            return Expression(call, scope)
+        found = [self.entry_states.rank_tests.known(part, scope) for part in parts(expr)]
+        known = next((each for each in found if isinstance(each, Expression)), None)
+        return self._rank_source(known, steps - 1)
 
     def _bound(self, binding: Binding) -> RankTaint | None:
         match binding:

@@ -16,7 +16,9 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Meaning: TypeAlias = Literal["lock", "cache", "result", "checkpoint", "part", "group", "whole group"]
+Meaning: TypeAlias = Literal[
+    "lock", "cache", "result", "checkpoint", "part", "group", "whole group", "command", "setup"
+]
 Doubt: TypeAlias = Literal["filesystem", "collective", "coordinator", "undivided", "sharding"]
 """Categories of names that make a fix more cautious if nothing else is known about the object."""
 

@@ -23,7 +23,7 @@ _SIGNATURE: Final = b"Signature: 8a477f597d28d172789f06886806bc55"
 _OURS: Final = b"\n# This folder is the cache of fsrace-lint; it can be deleted at any time.\n"
 _TAG_LARGEST: Final = 4096
 _IGNORE: Final = ".gitignore"
-_FILE: Final = re.compile(r"(catalog|facts|results)-[a-z0-9.-]+\.bin")
+_FILE: Final = re.compile(r"(catalog|facts|launches|results)-[a-z0-9.-]+\.bin")
 _READ: Final = (
     os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 )

@@ -1246,8 +1246,9 @@ def sign(name: str, message: str, code: str, **others: str) -> Sign:
     return Sign(name, message, {"main.py": code, **{f"{key}.py": text for key, text in others.items()}})
 
 
-RUN = "runs in multiple processes, because "
-COME = "called from here"
+LIKELY = "ranks of one job probably run this: "
+EVIDENT = "ranks of one job run this: "
+COME = "called from "
 
 
 def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Finding]:
@@ -1263,7 +1264,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
     [
         sign(
             "a barrier",
-            "`dist.barrier()` coordinates processes",
+            f"{LIKELY}`dist.barrier()` waits for all ranks",
             """\
             def train():
                 os.mkdir('d')  # SITE
@@ -1272,7 +1273,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
         ),
         sign(
             "a launch",
-            "`dist.init_process_group()` coordinates processes",
+            f"{EVIDENT}`dist.init_process_group()` joins a distributed job",
             """\
             dist.init_process_group('nccl')  # SIGN
             os.mkdir('d')  # SITE
@@ -1280,7 +1281,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
         ),
         sign(
             "a test of a rank",
-            "`rank == 0` checks the process rank",
+            f"{LIKELY}the code distinguishes ranks with `rank == 0`",
             """\
             def train(rank):
                 os.mkdir('d')  # SITE
@@ -1290,7 +1291,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
         ),
         sign(
             "a rank that is asked for",
-            "`dist.get_rank()` returns the process rank",
+            f"{LIKELY}the code gets the rank with `dist.get_rank()`",
             """\
             def train():
                 number = dist.get_rank()  # SIGN
@@ -1300,7 +1301,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
         ),
         sign(
             "processes that are started",
-            "`mp.spawn()` starts the processes that run it",
+            f"{EVIDENT}`mp.spawn()` starts the processes that run it",
             """\
             def work(index):
                 os.mkdir('d')  # SITE
@@ -1314,7 +1315,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
         ),
         sign(
             "a hook",
-            "the framework calls `on_save()` in every process",
+            f"{LIKELY}the framework calls `on_save()` in every process",
             """\
             class Mine(Callback):
                 def on_save(self):  # SIGN
@@ -1323,7 +1324,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
         ),
         sign(
             "a hook of workers",
-            "the framework calls `on_item()` in every worker process",
+            "worker processes probably run this: the framework calls `on_item()` in every worker process",
             """\
             class Mine(Callback):
                 def on_item(self):  # SIGN
@@ -1332,7 +1333,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
         ),
         sign(
             "another method of the class",
-            "`dist.barrier()` coordinates processes",
+            f"{LIKELY}`dist.barrier()` waits for all ranks",
             """\
             class Trainer:
                 def fit(self):
@@ -1343,7 +1344,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
         ),
         sign(
             "the caller",
-            "`dist.barrier()` coordinates processes",
+            f"{LIKELY}`dist.barrier()` waits for all ranks",
             """\
             def prepare():
                 os.mkdir('d')  # SITE
@@ -1357,7 +1358,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
         ),
         sign(
             "the caller's class",
-            "`dist.get_rank() == 0` checks the process rank",
+            f"{LIKELY}the code distinguishes ranks with `dist.get_rank() == 0`",
             """\
             def prepare():
                 os.mkdir('d')  # SITE
@@ -1374,7 +1375,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
         ),
         sign(
             "a file that imports it by way of one that it imports itself",
-            "`dist.get_rank() == 0` checks the process rank",
+            f"{LIKELY}the code distinguishes ranks with `dist.get_rank() == 0`",
             """\
             import between
             os.mkdir('d')  # SITE
@@ -1388,7 +1389,7 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
         ),
         sign(
             "a file beside the package that is the root",
-            "`dist.get_rank() == 0` checks the process rank",
+            f"{LIKELY}the code distinguishes ranks with `dist.get_rank() == 0`",
             "import config",
             __init__="os.mkdir('d')  # SITE",
             train="""\
@@ -1402,10 +1403,12 @@ def related(root: Path, files: Mapping[str, str]) -> tuple[dict[str, str], Findi
 )
 def test_evidence_for_multiple_processes(case: Sign, tmp_path: Path) -> None:
     texts, finding = related(tmp_path, case.files)
-    related_lines = [(at(each.place, tmp_path)[0], each.message) for each in finding.related]
-    expected = [(where, COME) for where in marked(texts, "CALL")]
-    assert related_lines == [*expected, (marked(texts, "SIGN")[0], RUN + case.message)]
-    assert finding.evidence == "evident"
+    *calls, reason = finding.related
+    assert [at(each.place, tmp_path)[0] for each in calls] == marked(texts, "CALL")
+    assert all(each.message.startswith(COME) for each in calls)
+    assert at(reason.place, tmp_path) == marked(texts, "SIGN")
+    assert reason.message == case.message
+    assert finding.evidence == ("evident" if case.message.startswith(EVIDENT) else "likely")
 
 
 def test_evidence_in_a_helper_of_another_file(tmp_path: Path) -> None:
@@ -1428,8 +1431,8 @@ def test_evidence_in_a_helper_of_another_file(tmp_path: Path) -> None:
     )
     (evidence,) = finding.related
     assert at(evidence.place, tmp_path) == marked(texts, "SIGN")
-    called = "`dist.init_process_group()` coordinates processes, which `start()` calls"
-    assert evidence.message == f"{RUN}{called}"
+    called = "`dist.init_process_group()`, which `start()` calls, joins a distributed job"
+    assert evidence.message == f"{EVIDENT}{called}"
 
 
 def test_call_chain_is_shown_nearest_first(tmp_path: Path) -> None:
@@ -1449,16 +1452,18 @@ def test_call_chain_is_shown_nearest_first(tmp_path: Path) -> None:
     related_lines = [(at(each.place, tmp_path)[0], each.message) for each in finding.related]
     assert related_lines == [
         (marked(texts, "TEST")[0], "multiple processes can find it missing"),
-        *((where, COME) for where in marked(texts, "CALL")),
-        (marked(texts, "SIGN")[0], f"{RUN}`dist.barrier()` coordinates processes"),
+        *zip(
+            marked(texts, "CALL"), (f"{COME}`{name}()`" for name in ("setup", "start", "train")), strict=True
+        ),
+        (marked(texts, "SIGN")[0], f"{LIKELY}`dist.barrier()` waits for all ranks"),
     ]
 
 
-def test_at_most_four_calls_are_shown(tmp_path: Path) -> None:
-    calls = [f"def f{number}():\n    f{number - 1}()\n" for number in range(1, 7)]
-    code = "def f0():\n    os.mkdir('d')  # SITE\n" + "".join(calls) + "dist.barrier()\nf6()\n"
+def test_at_most_eight_calls_are_shown(tmp_path: Path) -> None:
+    calls = [f"def f{number}():\n    f{number - 1}()\n" for number in range(1, 11)]
+    code = "def f0():\n    os.mkdir('d')  # SITE\n" + "".join(calls) + "dist.barrier()\nf10()\n"
     _, finding = related(tmp_path, {"main.py": code})
-    assert [each.message for each in finding.related][:-1] == [COME] * 4
+    assert [each.message for each in finding.related][:-1] == [f"{COME}`f{n}()`" for n in range(1, 9)]
 
 
 def test_import_cycle_without_evidence(tmp_path: Path) -> None:
@@ -1482,7 +1487,7 @@ def test_caller_without_evidence(tmp_path: Path) -> None:
     )
     assert finding.evidence == "plausible"
     related_lines = [(at(each.place, tmp_path), each.message) for each in finding.related[1:]]
-    assert related_lines == [(marked(texts, "CALL"), "called from here")]
+    assert related_lines == [(marked(texts, "CALL"), "called from `train()`")]
 
 
 def test_related_paths_after_the_same_check(tmp_path: Path) -> None:
@@ -1501,5 +1506,5 @@ def test_related_paths_after_the_same_check(tmp_path: Path) -> None:
     assert related_lines == [
         (marked(texts, "TEST")[0], "multiple processes can find it missing"),
         (marked(texts, "BESIDE")[0], "created after the same check"),
-        (marked(texts, "SIGN")[0], f"{RUN}`dist.init_process_group()` coordinates processes"),
+        (marked(texts, "SIGN")[0], f"{EVIDENT}`dist.init_process_group()` joins a distributed job"),
     ]

@@ -1,0 +1,352 @@
+"""Finds markers: places in a function that show that multiple processes run it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from msgspec.structs import replace
+
+from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyMarker, Evidence
+from fsrace_lint.analysis.dataflow.infeasible_paths import is_infeasible
+from fsrace_lint.analysis.dataflow.process_set import MAIN, SYNCHRONIZING, TOP
+from fsrace_lint.analysis.dataflow.rank_partition import WHETHER_DISTRIBUTED
+from fsrace_lint.analysis.ranks.rank_sources import TRANSPARENT
+from fsrace_lint.analysis.values.abstract_values import Expression, Union
+from fsrace_lint.analysis.values.call_arguments import library_argument
+from fsrace_lint.catalog.lexicon import says
+from fsrace_lint.engine.query import query
+from fsrace_lint.files.spans import Place, Span
+from fsrace_lint.program.symbols import Instance, as_function
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import last_name
+from fsrace_lint.syntax.record import Record
+from fsrace_lint.syntax.unparse import spell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.analysis.callgraph.entry_states import EntryStates
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
+    from fsrace_lint.analysis.values.abstract_values import Binding
+    from fsrace_lint.catalog.entries import Launch
+    from fsrace_lint.program.modules import LinkedFunction
+    from fsrace_lint.program.programs import Programs
+
+_HELPERS_DEPTH: Final = 3
+_SETUP_DEPTH: Final = 1
+"""The maximum call depth at which a conditional setup of the process group counts as evidence."""
+_WRAPPERS_DEPTH: Final = 1
+"""The maximum call depth at which a barrier counts as evidence.
+
+Helpers that also work in a single process contain barriers, which show nothing.
+"""
+_ASKED: Final = frozenset({"global", "local", "group", "worker"})
+
+Placed: TypeAlias = "tuple[ConcurrencyMarker, tuple[PathCondition, ...]]"
+"""A marker, and the conditions before it."""
+
+
+class _Call(Record, frozen=True, eq=False):
+    """A call that leads to a function of the project, or coordinates processes itself.
+
+    Attributes:
+        call_site: The call.
+        callee: The function of the project that it runs.
+        synchronizes: Whether it synchronizes processes.
+        launch: The catalog entry, if it starts or sets up processes.
+    """
+
+    call_site: CallSite
+    callee: LinkedFunction | None
+    synchronizes: bool
+    launch: Launch | None
+
+    @property
+    def launches(self) -> bool:
+        """Whether it always starts or sets up multiple processes."""
+        return self.launch is not None and self.launch.certain
+
+
+class ConcurrencyMarkers:
+    """Finds the markers in functions and in their callees."""
+
+    def __init__(self, entry_states: EntryStates, programs: Programs) -> None:
+        """Initialize for a project; nothing is computed yet."""
+        self.flows = entry_states.flows
+        self.catalog = entry_states.catalog
+        self.entry_states = entry_states
+        self.programs = programs
+
+    @query
+    def of(self, function: LinkedFunction) -> tuple[Placed, ...]:
+        """Return all markers in a function, each with the conditions before it."""
+        whole = (
+            self._launched(function),
+            self._spawned(function),
+            self._hooked(function),
+            self._decorated(function),
+        )
+        everywhere: list[Placed] = [(marker, ()) for marker in whole if marker is not None]
+        return (*self.ordered(function), *self.asked(function), *everywhere)
+
+    def may_launch(self, function: LinkedFunction) -> bool:
+        """Return whether a function calls a launcher, such as a trainer, that can also run one process."""
+        launches = (call.launch for call in self._calls_of(function))
+        return any(launch is not None and not launch.certain for launch in launches)
+
+    def is_marker(self, call_site: CallSite) -> bool:
+        """Return whether a call itself launches or synchronizes processes, regardless of its callee."""
+        return any(
+            call.call_site is call_site and (call.synchronizes or call.launches)
+            for call in self._calls_of(call_site.function)
+        )
+
+    @query
+    def asked(self, function: LinkedFunction) -> tuple[Placed, ...]:
+        """Return the calls in a function that return the process rank, as markers."""
+        return tuple(self._find_asked(function))
+
+    def _find_asked(self, function: LinkedFunction) -> Iterator[Placed]:
+        for call_site in self.flows.call_sites(function):
+            asks = (
+                isinstance(call_site.call.function, (m.Name, m.Attribute))
+                and call_site.state.processes != MAIN
+            )
+            asks = (
+                asks
+                and self.entry_states.rank_tests.rank_scope(call_site.call, call_site.state.scope) in _ASKED
+            )
+            if asks and not self._converts(call_site):
+                what = f"the code gets the rank with `{spell(call_site.call)}`"
+                yield _marker(function, call_site.call.span, what), call_site.state.conditions
+
+    def _converts(self, call_site: CallSite) -> bool:
+        """Return whether a call only converts a variable, as a launcher does with the number of a child."""
+        name = self.flows.resolver.qualify(call_site.call.function, call_site.state.scope)
+        values = call_site.call.arguments[:1]
+        return name in TRANSPARENT and any(isinstance(value, (m.Name, m.Attribute)) for value in values)
+
+    @query
+    def ordered(self, function: LinkedFunction) -> tuple[Placed, ...]:
+        """Return the rank checks and coordinating calls in a function, as markers."""
+        return tuple(self._find_ordered(function))
+
+    def _find_ordered(self, function: LinkedFunction) -> Iterator[Placed]:
+        flow = self.flows.flow(function)
+        for test in () if flow is None else flow.rank_tests:
+            asked = "distinguishes ranks" if test.is_for_rank else "checks whether the job is distributed,"
+            checked = test.test.value if isinstance(test.test, m.Not) else test.test
+            what = f"the code {asked} with `{spell(checked)}`"
+            yield _marker(function, test.span, what), test.conditions
+        for call_site in self._coordinating(function, 0):
+            chain = tuple(self._to_framework(call_site, 0))
+            called, leaf = (spell(each.call.function) for each in (call_site, chain[-1]))
+            via = "" if leaf == called else f", which `{called}()` calls,"
+            joins = self._starts(chain[-1])
+            starts = joins and all(map(_is_setup, chain[:-1]))
+            what = f"`{leaf}()`{via} {'joins a distributed job' if joins else 'waits for all ranks'}"
+            evident = starts and not any(map(self._is_conditional, chain))
+            make = _started if evident else _marker
+            marker = make(function, call_site.call.span, what)
+            yield replace(marker, starts=starts), call_site.state.conditions
+
+    def _to_framework(self, call_site: CallSite, depth: int) -> Iterator[CallSite]:
+        """Yield a call that coordinates processes, and the calls by which it reaches the framework."""
+        yield call_site
+        callee = self.flows.resolver.callee(call_site.call, call_site.state.scope)
+        inner = () if callee is None else self._coordinating(callee, depth + 1)
+        if inner:
+            yield from self._to_framework(inner[0], depth + 1)
+
+    def _starts(self, call_site: CallSite) -> bool:
+        """Return whether a call starts processes or joins a job, and does not only synchronize."""
+        return any(
+            call.call_site is call_site and call.launches for call in self._calls_of(call_site.function)
+        )
+
+    def _is_conditional(self, call_site: CallSite) -> bool:
+        """Return whether a setting decides whether a call runs, and not only an earlier setup of the job."""
+        tests = (literal for literal in call_site.state.conditions if not asks_for_main(literal))
+        return self._is_on_demand(call_site) or any(
+            literal.attempt is None and not self._asks_for_job(literal) for literal in tests
+        )
+
+    def _asks_for_job(self, literal: PathCondition) -> bool:
+        """Return whether a condition only tests whether the job is set up already."""
+        return self.entry_states.rank_tests.partition(literal.test, literal.scope) in WHETHER_DISTRIBUTED
+
+    def _coordinating(self, function: LinkedFunction, depth: int) -> tuple[CallSite, ...]:
+        """Return the calls in a function that launch or synchronize processes, directly or in callees."""
+        if depth > _HELPERS_DEPTH:
+            return ()
+        return self._coordinates(function, depth)
+
+    @query(provisional=())
+    def _coordinates(self, function: LinkedFunction, depth: int) -> tuple[CallSite, ...]:
+        return tuple(self._finds(function, depth))
+
+    def _finds(self, function: LinkedFunction, depth: int) -> Iterator[CallSite]:
+        for call in self._calls_of(function):
+            near = _SETUP_DEPTH if call.launch is not None and call.launch.creates_group else 0
+            launches = call.launches and (depth <= near or not self._is_on_demand(call.call_site))
+            shows = launches or (depth <= _WRAPPERS_DEPTH and call.synchronizes)
+            if shows or self._leads(call, depth + 1):
+                yield call.call_site
+
+    def _is_on_demand(self, call_site: CallSite) -> bool:
+        """Return whether a call runs only after a test shows that the job has multiple processes."""
+        for literal in call_site.state.conditions:
+            for test, truth in _implied(literal.test, truth=literal.truth):
+                split = self.entry_states.rank_tests.partition(test, literal.scope)
+                if (split if truth else split[::-1]) == (TOP, MAIN):
+                    return True
+        return False
+
+    @query
+    def _calls_of(self, function: LinkedFunction) -> tuple[_Call, ...]:
+        """Return the calls in a function that may coordinate processes."""
+        return tuple(self._find_calls(function))
+
+    def _find_calls(self, function: LinkedFunction) -> Iterator[_Call]:
+        resolver = self.flows.resolver
+        for call_site in self.flows.call_sites(function):
+            entity = resolver.symbol(call_site.call.function, call_site.state.scope)
+            name = None if isinstance(entity, Instance) else resolver.type_name(entity)
+            callee = as_function(entity)
+            synchronizes = self._is_for_several(name or f"*.{last_name(call_site.call.function)}")
+            launch: Launch | None = self.catalog.find("launch", name)
+            if callee is not None or synchronizes or launch is not None:
+                yield _Call(call_site, callee, synchronizes, launch)
+
+    def _leads(self, call: _Call, depth: int) -> bool:
+        """Return whether the callee coordinates processes, given the constants that the call passes."""
+        callee = call.callee
+        return callee is not None and any(
+            not is_infeasible(call.call_site, callee, inner.state)
+            for inner in self._coordinating(callee, depth)
+        )
+
+    def _is_for_several(self, name: str) -> bool:
+        """Return whether a call synchronizes processes, and is neither conditional nor a model-wide save."""
+        saver = self.catalog.find("collective-saver", name)
+        certain = saver is None or (saver.when == "always" and saver.certain)
+        return certain and self.catalog.is_any(SYNCHRONIZING, name)
+
+    def synchronizes(self, call_site: CallSite) -> bool:
+        """Return whether processes synchronize in a call, directly or in callees."""
+        return any(call_site is sync_point for sync_point in self._coordinating(call_site.function, 0))
+
+    def is_shown_in_file(self, function: LinkedFunction) -> bool:
+        """Return whether any function in the file of a function has a marker."""
+        inside = function.module.functions
+        return any(any(map(markers, inside)) for markers in (self.ordered, self.asked, self.of))
+
+    def runs_alone(self, function: LinkedFunction) -> bool:
+        """Return whether a function fails in multiple processes, or launches exactly one process."""
+        flow = self.flows.flow(function)
+        if flow is not None and flow.fails_if_parallel:
+            return True
+        for found in self._calls_of(function):
+            if found.launch is not None and found.launch.count:
+                call, scope = found.call_site.call, found.call_site.state.scope
+                count = library_argument(call, found.launch.count)
+                if count is not None and self._is_one(Expression(count, scope)) and not _asks_for_nodes(call):
+                    return True
+        return False
+
+    def _is_one(self, number: Binding | None) -> bool:
+        """Return whether a number is the literal 1, also by name."""
+        match number:
+            case Expression(expr=m.Name() | m.Attribute() as name, scope=scope):
+                return self._is_one(self.entry_states.rank_tests.known(name, scope))
+            case Expression(expr=expr):
+                return expr == m.Constant(1)
+            case Union(options=options):
+                return all(map(self._is_one, options))
+            case _:
+                return False
+
+    def _launched(self, function: LinkedFunction) -> ConcurrencyMarker | None:
+        """Return the command in the repository that starts multiple processes of a program, as a marker."""
+        for launch in self.programs.launches_of(function):
+            if launch.several:
+                place = Place(launch.reported, Span(launch.line, 1, launch.line, 1))
+                number = "multiple" if launch.processes is None else launch.processes
+                what = f"`{launch.command}` starts {number} {launch.role}s"
+                return ConcurrencyMarker(place, what, Evidence.EVIDENT, starts=True, role=launch.role)
+        return None
+
+    def _spawned(self, function: LinkedFunction) -> ConcurrencyMarker | None:
+        for edge in self.entry_states.callers(function):
+            if edge.starts_several:
+                call_site = edge.call_site
+                what = f"`{spell(call_site.call.function)}()` starts the processes that run it"
+                marker = _started(call_site.function, call_site.call.span, what)
+                is_rank = edge.spawn is not None and edge.spawn.passes_rank
+                return marker if is_rank else replace(marker, role="worker")
+        return None
+
+    def _hooked(self, function: LinkedFunction) -> ConcurrencyMarker | None:
+        hook = self.entry_states.hooks.of(function)
+        if hook is None or hook.runs not in {"every", "worker"}:
+            return None
+        who = "every process" if hook.runs == "every" else "every worker process"
+        what = f"the framework calls `{function.facts.name}()` in {who}"
+        marker = _marker(function, function.facts.span, what)
+        return replace(marker, role="rank" if hook.runs == "every" else "worker")
+
+    def _decorated(self, function: LinkedFunction) -> ConcurrencyMarker | None:
+        """Return the decorator that runs a function in multiple processes, as a marker."""
+        for decorator in self.flows.decorators(function):
+            for expr in _calls_and_names(decorator.expr):
+                name = self.flows.resolver.qualify(expr, decorator.scope)
+                launch = self.catalog.find("launch", name)
+                if self.catalog.find("spawn", name) is not None or (launch is not None and launch.certain):
+                    what = f"`@{spell(decorator.expr)}` runs it in multiple processes"
+                    return _started(function, function.facts.span, what)
+        return None
+
+
+def _is_setup(call_site: CallSite) -> bool:
+    """Return whether a call is named after the setup of a job. `train()` is the job itself."""
+    return says(last_name(call_site.call.function), "setup")
+
+
+def asks_for_main(literal: PathCondition) -> bool:
+    """Return whether a test is `__name__ == "__main__"`, which is false in an imported file."""
+    return isinstance(literal.test, m.Compare) and literal.test.left == m.Name("__name__")
+
+
+def _asks_for_nodes(call: m.Call) -> bool:
+    nodes = library_argument(call, ":num_nodes")
+    return nodes is not None and nodes != m.Constant(1)
+
+
+def _calls_and_names(decorator: m.Expr) -> tuple[m.Expr, ...]:
+    """Return the function of a decorator, and the functions of the calls in its arguments."""
+    if not isinstance(decorator, m.Call):
+        return (decorator,)
+    values = (*decorator.arguments, *(keyword.value for keyword in decorator.keywords))
+    return (decorator.function, *(value.function for value in values if isinstance(value, m.Call)))
+
+
+def _implied(test: m.Expr, *, truth: bool) -> Iterator[tuple[m.Expr, bool]]:
+    """Yield the parts of a test whose outcome is implied, each with its outcome."""
+    match test:
+        case m.Not(value=value):
+            yield from _implied(value, truth=not truth)
+        case m.Boolean(operator=operator, values=values) if (operator == "and") == truth:
+            for value in values:
+                yield from _implied(value, truth=truth)
+        case _:
+            yield test, truth
+
+
+def _marker(function: LinkedFunction, span: Span, text: str) -> ConcurrencyMarker:
+    """Return a marker that shows that the code tells processes apart, or synchronizes them."""
+    return ConcurrencyMarker(Place(function.module.path, span), text)
+
+
+def _started(function: LinkedFunction, span: Span, text: str) -> ConcurrencyMarker:
+    """Return a marker that shows that multiple processes are started."""
+    return ConcurrencyMarker(Place(function.module.path, span), text, Evidence.EVIDENT, starts=True)
