@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from fsrace_lint.engine.parallel.progress import SILENT, Observer
 from fsrace_lint.files import source
@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsrace_lint.config.settings import Settings
+    from fsrace_lint.pipeline.program_list import ListedProgram
     from fsrace_lint.pipeline.run import Checked
     from fsrace_lint.pipeline.warm import WarmProjects
+
+Result = TypeVar("Result")
 
 
 def check(
@@ -86,14 +89,69 @@ def check(
     return results
 
 
+class ProjectPrograms(NamedTuple):
+    """The programs of one project in the files that a user named.
+
+    Attributes:
+        programs: The programs, in the order of their files.
+        warnings: The files that were not read, and the settings that name no program.
+        files: The number of files.
+    """
+
+    programs: list[ListedProgram]
+    warnings: list[str]
+    files: int
+
+
+def list_programs(
+    paths: Sequence[Path],
+    load_settings: Callable[[Path], Settings],
+    cache: CacheUse,
+    observer: Observer = SILENT,
+    *,
+    jobs: int = 1,
+) -> list[ProjectPrograms]:
+    """List the programs in files and directories.
+
+    Args:
+        paths: As for `check`.
+        load_settings: As for `check`.
+        cache: What to read from and write to the cache of each project.
+        observer: Receives the progress.
+        jobs: The maximum number of processes.
+
+    Returns:
+        The programs of each project, in the order in which the projects were named.
+    """
+    projects: dict[Settings, list[Path]] = {}
+    for path in paths:
+        projects.setdefault(load_settings(path), []).append(path)
+    results = []
+    for settings, named in projects.items():
+        with observer.phase("find"):
+            found = discover.look(named, settings)
+        whole = source.absolute_path(settings.root) in map(source.absolute_path, named)
+
+        def listed(memory: ProjectCache | None, *, streaming: bool) -> tuple[Run, ProjectPrograms]:
+            how: dict[str, Any] = {"memory": memory, "whole": whole, "jobs": jobs, "streaming": streaming}  # noqa: B023  # called immediately
+            run = Run(settings, found, observer, **how)  # noqa: B023  # called immediately
+            result = run.list_programs()
+            if memory is not None:
+                keep(memory, run, observer)
+            return run, ProjectPrograms(*result, len(run.targets) + len(run.unreadable))
+
+        results.append(with_cache_fallback(listed, settings, cache, observer, streaming=True)[1])
+    return results
+
+
 def with_cache_fallback(
-    checked: Callable[..., tuple[Run, Checked]],
+    checked: Callable[..., tuple[Run, Result]],
     settings: Settings,
     wanted: CacheUse,
     observer: Observer,
     *,
     streaming: bool = False,
-) -> tuple[Run, Checked]:
+) -> tuple[Run, Result]:
     """Check a project with its cache, or without if there is no cache or a file changes during the run.
 
     Args:
@@ -117,7 +175,7 @@ def with_cache_fallback(
     return _held(*checked(None, streaming=False), streaming=False)
 
 
-def _held(run: Run, result: Checked, *, streaming: bool) -> tuple[Run, Checked]:
+def _held(run: Run, result: Result, *, streaming: bool) -> tuple[Run, Result]:
     """Load the remaining sources, unless the run streams, because callers may use them."""
     if not streaming:
         run.load_sources()

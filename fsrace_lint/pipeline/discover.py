@@ -14,6 +14,7 @@ from fsrace_lint.files.gitignore import Ignore, ignored, text_of
 from fsrace_lint.files.globs import glob, matcher
 from fsrace_lint.files.source import Unreadable, absolute_path, names_of, path_below, relative_path
 from fsrace_lint.files.stat_signature import Status
+from fsrace_lint.launches import is_launch_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -47,12 +48,14 @@ class Found(NamedTuple):
         relative: The path relative to the project root.
         is_link: Whether the file is a symbolic link.
         status: The result of `os.stat()`, which follows links. None if the file does not exist.
+        is_launch: Whether it is not a Python file, but one that can contain launch commands.
     """
 
     path: str
     relative: str
     is_link: bool
     status: os.stat_result | None
+    is_launch: bool = False
 
 
 class _Listing(NamedTuple):
@@ -65,6 +68,7 @@ class _Listing(NamedTuple):
         folders: The path and the relative prefix of each subdirectory to walk.
         files: For each file: its path, its relative path, whether it is a link, and whether it is named like
             a test.
+        launches: For each file that can contain launch commands: its path and its relative path.
     """
 
     status: Status
@@ -72,6 +76,7 @@ class _Listing(NamedTuple):
     own: Ignore | None
     folders: list[tuple[str, str]]
     files: list[tuple[str, str, bool, bool]]
+    launches: list[tuple[str, str]]
 
 
 class FolderListings:
@@ -192,6 +197,8 @@ class _Walk:
                 if status is not None and stat.S_ISREG(status.st_mode):
                     relative = below if is_below else relative_path(path, self.root)
                     yield Found(path, relative, is_link, status)
+            for path, below in listing.launches if is_below else ():
+                yield Found(path, below, is_link=False, status=None, is_launch=True)
 
     def _listed(self, folder: str, prefix: str, ignores: tuple[Ignore, ...], *, is_top: bool) -> _Listing:
         """Return the listing of a directory, from the previous walk if it still holds.
@@ -202,7 +209,7 @@ class _Walk:
         status = Status.of(os.stat(folder))
         listing = self._listings.known(folder, status, ignores)
         if listing is None:
-            listing = _Listing(status, ignores, None, [], [])
+            listing = _Listing(status, ignores, None, [], [], [])
             listing = self._fill(listing, folder, prefix, is_top=is_top)
         self._listings.folders[folder] = listing
         return listing
@@ -219,11 +226,14 @@ class _Walk:
             listing, ignores = listing._replace(own=own), (*ignores, own)
         for name, entry in found.items():
             path, is_folder = prefix + name, entry.is_dir(follow_symlinks=False)
-            if not is_folder and not name.endswith(SUFFIXES):
+            is_launch = not is_folder and not name.endswith(SUFFIXES)
+            if is_launch and not (is_launch_file(path) and entry.is_file(follow_symlinks=False)):
                 continue
             excludes = self.excludes_folder if is_folder else self.excludes_file
             if excludes(name, path) or ignored(ignores, path, folder=is_folder):
                 self._tell(entry.path, self._reason(name, path, folder=is_folder))
+            elif is_launch:
+                listing.launches.append((entry.path, path))
             elif is_folder:
                 listing.folders.append((entry.path, f"{path}/"))
             else:
@@ -309,7 +319,8 @@ def find(
         Absolute paths, sorted and without duplicates, and the directories that cannot be listed.
     """
     found = look(paths, settings, force_exclude=force_exclude, told=told)
-    yield from (item if isinstance(item, Unreadable) else Path(item.path) for item in found)
+    files = (item for item in found if isinstance(item, Unreadable) or not item.is_launch)
+    yield from (item if isinstance(item, Unreadable) else Path(item.path) for item in files)
 
 
 def look(
@@ -330,7 +341,8 @@ def look(
         listings: Known directory listings, updated by this walk. For one directory that is walked repeatedly.
 
     Returns:
-        The files, and the directories that cannot be listed, sorted by path.
+        The files, those that can contain launch commands, and the directories that cannot be listed, sorted
+        by path.
     """
     found: dict[str, Found | Unreadable] = {}
     whole = _Walk(settings, include_tests=settings.include_tests, told=told, listings=listings)

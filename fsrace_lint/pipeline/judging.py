@@ -9,7 +9,7 @@ import msgspec
 
 from fsrace_lint.findings import fingerprints, suppressions
 from fsrace_lint.findings.baseline import ABOUT_THE_TOOL
-from fsrace_lint.findings.finding import Finding, Silenced, Suppression
+from fsrace_lint.findings.finding import Finding, Severity, Silenced, Suppression
 from fsrace_lint.findings.fingerprints import Key
 from fsrace_lint.report import Problem
 from fsrace_lint.report.lines import Lines
@@ -17,6 +17,7 @@ from fsrace_lint.report.lines import Lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
 
+    from fsrace_lint.config.settings import Settings
     from fsrace_lint.files.source import Source
     from fsrace_lint.files.spans import Span
     from fsrace_lint.findings.baseline import Baseline
@@ -28,7 +29,8 @@ class JudgedFindings(msgspec.Struct, frozen=True):
     kept: tuple[Finding, ...]
     unused: tuple[Finding, ...]
     """Findings about codes in comments that suppress nothing."""
-    strict: tuple[Finding, ...]
+    withheld: tuple[Finding, ...]
+    """The findings that the profile or a threshold holds back."""
     held: tuple[Suppression, ...] = ()
     """The findings that comments or the baseline suppress, with the reasons."""
     reported: tuple[Key, ...] = ()
@@ -37,7 +39,9 @@ class JudgedFindings(msgspec.Struct, frozen=True):
     A key occurs as often as a baseline must count it.
     """
     occurring: tuple[Key, ...] = ()
-    """The keys of `reported`, plus those of findings that only the strict profile reports."""
+    """The keys of `reported`, plus those of findings that the profile or a threshold holds back."""
+    notes: int = 0
+    """The number of notes of the profile that a threshold holds back, without suppressed ones."""
 
     @property
     def suppressed(self) -> tuple[Finding, ...]:
@@ -46,7 +50,9 @@ class JudgedFindings(msgspec.Struct, frozen=True):
 
     def kept_back(self) -> dict[Span, tuple[str, str]]:
         """Return the reason, as a word and as a sentence, for each place with a finding that is held back."""
-        back = {f.place.span: ("strict", f"{f.code}: {f.message}") for f in self.strict}
+        back = {
+            f.place.span: ("strict" if f.strict else "note", f"{f.code}: {f.message}") for f in self.withheld
+        }
         back |= {
             f.place.span: ("suppressed", f"{f.code} is suppressed by a comment") for f in self.suppressed
         }
@@ -68,7 +74,7 @@ def judge(
     baseline: Baseline,
     active: Callable[[str], bool],
     *,
-    everything: bool,
+    profile: Settings,
 ) -> JudgedFindings:
     """Decide which findings of one file to report.
 
@@ -77,7 +83,7 @@ def judge(
         findings: All findings of the rules in the file.
         baseline: The baseline.
         active: Returns whether a code is enabled in the file.
-        everything: Whether the profile reports every finding.
+        profile: The settings, whose profile and thresholds hold findings back.
     """
     # not loaded if the results of all files are cached
     from fsrace_lint import rules  # noqa: PLC0415
@@ -89,7 +95,8 @@ def judge(
         return fingerprints.key(finding, source.relative, lines.text(finding.place))
 
     def is_on(finding: Finding) -> bool:
-        return everything or not finding.strict
+        strict = finding.strict and profile.profile != "strict"
+        return not strict and profile.reports(finding.severity.value, finding.confidence)
 
     about_tool = [f for f in judged.kept if f.code in ABOUT_THE_TOOL]
     silenced = frozenset(judged.suppressed)
@@ -105,9 +112,10 @@ def judge(
     return JudgedFindings(
         kept=tuple(sorted((*about_tool, *new), key=Finding.sort_key)),
         unused=judged.unused,
-        strict=tuple(f for f in (*judged.kept, *judged.suppressed) if not is_on(f)),
+        withheld=tuple(f for f in (*judged.kept, *judged.suppressed) if not is_on(f)),
         held=(*commented, *(Suppression(f, "baseline") for f in known)),
         reported=_counted(reported, silenced),
+        notes=sum(f.severity is Severity.NOTE and not f.strict and not is_on(f) for f in judged.kept),
         occurring=_counted(keys, silenced),
     )
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fsrace_lint.findings.baseline import Baseline
     from fsrace_lint.findings.finding import Finding
     from fsrace_lint.pipeline.files import ProjectFile
+    from fsrace_lint.pipeline.launch_files import LaunchFiles
 
 _CODE: Final = re.compile(r"FSR[0-9]{3}")
 _NAME: Final = re.compile(r"[a-z0-9-]*")
@@ -34,8 +35,9 @@ _STEERS: Final = re.compile(r"(?<!\\)(?:\\\\)*\\(x|u|U)")
 """Escapes in a `repr` of characters that control a terminal. Messages never contain such characters."""
 _MARKS: Final = ("\\x", "\\u", "\\U")
 """Substrings to search before `_STEERS`, because they are rare."""
-_EVIDENCE: Final = frozenset({"evident", "plausible", "none"})
-_ELSEWHERE: Final = frozenset({"root", "catalog_origin", "baseline", "cache_dir"})
+_EVIDENCE: Final = frozenset({"evident", "likely", "plausible", "none"})
+_CONFIDENCE: Final = frozenset({"high", "medium", "low"})
+_ELSEWHERE: Final = frozenset({"root", "catalog_origin", "programs_file", "baseline", "cache_dir"})
 """Settings whose values are locations, which do not affect the findings."""
 FEW: Final = 8
 """The maximum number of changed files that are compared with their cached versions."""
@@ -70,6 +72,7 @@ class Cacheable(Protocol):
     baseline: Baseline
     files: dict[str, ProjectFile]
     links: dict[str, str]
+    launch_files: LaunchFiles
 
     def judged_of(self, relative: str, found: Sequence[Finding]) -> JudgedFindings:
         """Apply the profile, comments, and the baseline to the findings of the rules in one file."""
@@ -89,6 +92,7 @@ class ProjectCache:
         self.folder = folder
         self.packed = store.PackedFacts(store.Folder(folder), version, f"facts{_SUFFIX}")
         self.results = store.Results(store.Folder(folder), version, f"results{_SUFFIX}") if results else None
+        self.launches = store.Results(store.Folder(folder), version, f"launches{_SUFFIX}")
         self._catalog = store.Results(store.Folder(folder), version, f"catalog{_SUFFIX}")
 
     @staticmethod
@@ -173,11 +177,13 @@ class CachedResults:
         """The files in which only comments or white space changed, with their old digests."""
         self._clean: frozenset[int] = frozenset()
         self._numbers: dict[str, int] = {}
+        self._launch_paths: frozenset[str] = frozenset()
         self._paths: dict[str, str] = {}
         if run is None or results is None:
             return
         self._numbers = {name: number for number, name in enumerate(sorted(run.files))}
         self._paths = {file.path: relative for relative, file in run.files.items()}
+        self._launch_paths = run.launch_files.paths
         self.key = _key(run, {})
         self.stored = self._read(self.key)
         if self.stored == Stored():
@@ -211,7 +217,7 @@ class CachedResults:
 
     def _judged_anew(self, relative: str, judged: JudgedFindings) -> JudgedFindings:
         """Apply the current comments of a file to the cached findings of the rules."""
-        found = (*judged.kept, *judged.strict, *(held.finding for held in judged.held))
+        found = (*judged.kept, *judged.withheld, *(held.finding for held in judged.held))
         if self._run is None or not (found or self._run.files[relative].may_suppress):
             return _CLEAN
         return self._run.judged_of(relative, found)
@@ -274,11 +280,15 @@ class CachedResults:
         words = finding.name, fix.recipe if fix else "", fix.otherwise if fix else ""
         return (
             self._paths.get(finding.place.path) == relative
-            and all(place.path in self._paths and _is_span(place) for place in places)
+            and all(self._is_known(place.path) and _is_span(place) for place in places)
             and _CODE.fullmatch(finding.code) is not None
             and all(_NAME.fullmatch(word) for word in words)
             and finding.evidence in _EVIDENCE
+            and finding.confidence in _CONFIDENCE
         )
+
+    def _is_known(self, path: str) -> bool:
+        return path in self._paths or path in self._launch_paths
 
 
 def _steers(judged: JudgedFindings) -> bool:
@@ -288,7 +298,7 @@ def _steers(judged: JudgedFindings) -> bool:
 
 
 def _every(judged: JudgedFindings) -> Iterator[Finding]:
-    yield from (*judged.kept, *judged.unused, *judged.strict)
+    yield from (*judged.kept, *judged.unused, *judged.withheld)
     yield from (held.finding for held in judged.held)
 
 
@@ -321,6 +331,7 @@ def _key(run: Cacheable, before: Mapping[str, str]) -> bytes:
         sorted(chosen.items()),
         run.baseline.read,
         sorted(run.links.items()),
+        run.launch_files.digest,
     )
     digest = hashlib.blake2b(repr(about).encode("utf-8", "surrogatepass"), digest_size=32)
     for relative in sorted(run.files):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fsrace_lint.files.source import Unreadable
     from fsrace_lint.findings.baseline import Baseline
     from fsrace_lint.pipeline.files import ProjectFile
+    from fsrace_lint.pipeline.launch_files import LaunchFiles
     from fsrace_lint.pipeline.project_cache import ProjectCache
     from fsrace_lint.pipeline.reuse import Reuse
     from fsrace_lint.rules import LoadedRule
@@ -52,6 +53,7 @@ class Linkable(Protocol):
     links: dict[str, str]
     heads: NameIndex | None
     reuse: Reuse | None
+    launch_files: LaunchFiles
 
     def link(self) -> tuple[dict[str, Module | None], Project]:
         """Link the files on the first call, and return the modules and the project."""
@@ -85,12 +87,15 @@ def linked(run: Linkable) -> tuple[dict[str, Module | None], Project]:
     modules = {relative: _link(run.files[relative], reuse, at_once=not few) for relative in sorted(run.files)}
     parsed = [module for module in modules.values() if module is not None]
     run.heads = NameIndex(((module.relative, module.head) for module in parsed), run.heads)
+    commands = run.launch_files.commands(None if run.memory is None else run.memory.launches)
     project = Project(
         parsed,
         entries(run),
         also={link: modules[file] for link, file in run.links.items()},
         storage=Storage(*run.settings.storage),
         observer=run.observer,
+        launches=commands.launches,
+        installed=commands.installed,
         targeted=few,
         heads=run.heads,
         dependencies=None if reuse is None else reuse.restarted(),
@@ -133,9 +138,8 @@ def judged_of(
         failed: The codes of rules that failed in the file.
     """
     active = functools.partial(_was_asked, run.settings, relative=relative, failed=failed)
-    everything = run.settings.profile == "strict"
     with run.observer.phase("suppress"):
-        return judge(run.files[relative].source, found, run.baseline, active, everything=everything)
+        return judge(run.files[relative].source, found, run.baseline, active, profile=run.settings)
 
 
 def silenced(run: Linkable, relative: str, judged: JudgedFindings) -> list[Silenced]:

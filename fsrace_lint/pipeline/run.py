@@ -18,6 +18,7 @@ from fsrace_lint.pipeline import discover
 from fsrace_lint.pipeline.discover import Found
 from fsrace_lint.pipeline.files import ProjectFile, Reader, Sources
 from fsrace_lint.pipeline.judging import FileResult
+from fsrace_lint.pipeline.launch_files import LaunchFiles
 from fsrace_lint.pipeline.project_cache import CachedResults
 from fsrace_lint.report import Outcome, Problem
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from fsrace_lint.config.settings import Settings
     from fsrace_lint.files.spans import Span
     from fsrace_lint.pipeline.judging import JudgedFindings
+    from fsrace_lint.pipeline.program_list import ListedProgram
     from fsrace_lint.pipeline.project_cache import ProjectCache
     from fsrace_lint.pipeline.reuse import Reuse
     from fsrace_lint.program.modules import Module
@@ -97,12 +99,16 @@ class Run:
             None if before is None else before.listings
         )
         """The directory listings of the project."""
-        found = [item for item in targets if not isinstance(item, Unreadable)]
+        readable = [item for item in targets if not isinstance(item, Unreadable)]
+        found = [item for item in readable if not (isinstance(item, Found) and item.is_launch)]
         named = [item if isinstance(item, Found) else discover.known(item, settings.root) for item in found]
         with observer.phase("find"):
             listings = None if streaming else self.listings  # no run follows one that streams
             walked = () if whole else discover.look([settings.root], settings, listings=listings)
-            every = {item.path: item for item in (*walked, *named) if not isinstance(item, Unreadable)}
+            seen = [item for item in (*walked, *named) if not isinstance(item, Unreadable)]
+            every = {item.path: item for item in seen if not item.is_launch}
+            started = [item for item in (*walked, *targets) if isinstance(item, Found) and item.is_launch]
+        self.launch_files = LaunchFiles(settings, [*started, *filter(_is_packaging, every.values())])
         self.links = discover.links_among([*every.values()], settings.root)
         """Links to files of the project, by relative path. Such a file is read once, by its own name."""
         self.symlinks = frozenset(item.path for item in every.values() if item.is_link)
@@ -118,7 +124,8 @@ class Run:
         """The name index of the files, as last linked."""
         self.reuse: Reuse | None = None if before is None else before.reuse
         """What the daemon passes from run to run. The previous run can then no longer be used."""
-        self._linked = None if before is None or before.links != self.links else before.linked_as(self.files)
+        same = before is not None and before.links == self.links and before.is_launched_as(self)
+        self._linked = before.linked_as(self.files) if same and before is not None else None
         self.verdicts = CachedResults(self, None if memory is None else memory.results)
 
     def _read(self, found: Iterable[Found], asked: Container[str], reader: Reader) -> None:
@@ -159,11 +166,13 @@ class Run:
         silent = [item for one in looked for item in one.silenced]
         problems = [problem for one in looked for problem in one.problems]
         held = sorted((one for result in results for one in result.held), key=Suppression.sort_key)
+        notes = sum(result.notes for result in results)
         by_comment = sum(len(result.suppressed) for result in results)
         counts = {
             "files": len(self.targets) + len(self.unreadable),
             "files-linked": len(self.files),
             "suppressed": by_comment,
+            **({"notes": notes} if notes else {}),
             **({"baseline": len(held) - by_comment} if self.settings.baseline else {}),
             **(self._unresolved() if counted else {}),
         }
@@ -285,7 +294,7 @@ class Run:
         for relative, file in self.files.items():
             if everywhere or file.path in paths:
                 judged = every.check_file(relative, [])
-                found += (*judged.kept, *(f for f in judged.strict if f.code.startswith(_ORDER)))
+                found += (*judged.kept, *(f for f in judged.withheld if f.code.startswith(_ORDER)))
         return sorted(found, key=Finding.sort_key)
 
     def idiom(self, relative: str, span: Span) -> Idiom:
@@ -313,6 +322,21 @@ class Run:
                 self._linked = project_link.linked(self)
         return self._linked
 
+    def list_programs(self) -> tuple[list[ListedProgram], list[str]]:
+        """Return the programs in the targets, and warnings about what was not read or does not exist."""
+        from fsrace_lint.pipeline import program_list  # noqa: PLC0415  # few runs list programs
+
+        project = self.link()[1]
+        files = map(self.files.__getitem__, self.targets)
+        warnings = [
+            *(f"{item.path}: {item.reason}" for item in self.unreadable),
+            *(program_list.unparsed(file.path, file.facts) for file in files if not file.parsed),
+        ]
+        for launch in project.programs.unmatched():
+            what = f"no {launch.target.kind} of the project is `{launch.target.name}`"
+            warnings.append(f"{launch.reported}:{launch.line}: {what}")
+        return [*program_list.listed(project, frozenset(self.targets))], warnings
+
     def narrowed(self, relative: str) -> Run:
         """Return a copy of the run that reports on one file. The linked project is shared."""
         self.link()
@@ -331,6 +355,7 @@ class Run:
         other.memory, other.verdicts, other.streaming, other.reuse = None, CachedResults(), False, None
         other.unreadable = []
         other.links, other.symlinks, other.listings = self.links, self.symlinks, self.listings
+        other.launch_files = self.launch_files
         other.targets = [source.relative for source in changed]
         files = {source.relative: ProjectFile.of(source) for source in changed}
         other.files = {**{name: file for name, file in self.files.items() if name not in without}, **files}
@@ -346,6 +371,10 @@ class Run:
         other.reuse = self.reuse
         return other
 
+    def is_launched_as(self, other: Run) -> bool:
+        """Return whether the files of another run contain the same launch commands."""
+        return self.launch_files.digest == other.launch_files.digest
+
     def linked_as(self, files: Mapping[str, ProjectFile]) -> tuple[dict[str, Module | None], Project] | None:
         """Return the linked project if it also holds for other files, because their facts are equal."""
         if self._linked is None or self.files.keys() != files.keys():
@@ -353,6 +382,11 @@ class Run:
         changed = [(old, files[name]) for name, old in self.files.items() if old is not files[name]]
         same = [old.facts == new.facts for old, new in changed]
         return self._linked if all(same) else None
+
+
+def _is_packaging(item: Found) -> bool:
+    """Return whether a Python file can contain commands that are installed or run."""
+    return item.relative.rpartition("/")[2] in {"setup.py", "noxfile.py"}
 
 
 def _shown(outcome: Outcome) -> set[str]:

@@ -191,10 +191,10 @@ def first(p):  # é
 
 # about second
 @staticmethod
-def second(p, old):
+def second(p, cached):
     import json
-    if os.path.exists(old):
-        os.remove(old)  # behind
+    if os.path.exists(cached):
+        os.remove(cached)  # behind
     with open(os.path.join(p, "a.json"), "w") as file:
         json.dump({}, file)
 class Holder(object):
@@ -223,7 +223,7 @@ no comment: # here
 
 if not os.path.exists("runs"):
     os.makedirs("runs")
-def bottom(p):
+def clear_cache(p):
     shutil.rmtree(p) if os.path.exists(p) else None
     if os.path.isdir(p):
         shutil.rmtree(p)
