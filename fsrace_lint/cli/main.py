@@ -24,6 +24,7 @@ _COMMANDS: Final = {
     "fix": ("fix", "fix"),
     "rules": ("explain", "list_rules"),
     "explain": ("explain", "explain"),
+    "programs": ("programs", "programs"),
     "prove": ("prove", "prove"),
     "vendor": ("vendor", "vendor_helpers"),
     "server": ("server", "server"),

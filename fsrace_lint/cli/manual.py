@@ -109,12 +109,12 @@ def profile(loaded: LoadedRule) -> str:
     match loaded.rule.default_from:
         case None:
             return "strict"
-        case Evidence.EVIDENT:
-            return "default if the line clearly runs in multiple processes; otherwise strict"
+        case Evidence.LIKELY | Evidence.EVIDENT:
+            return "default if the line probably runs in multiple processes; otherwise strict"
         case Evidence.NONE:
             return "default"
         case Evidence.PLAUSIBLE:
-            return "default; in single-process scripts, only `strict`"
+            return "default; only `strict` if one process runs the script"
 
 
 def settings(loaded: LoadedRule) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, cast, get_args
 
 import msgspec
 
@@ -17,7 +17,7 @@ from fsrace_lint.files.bounded_read import read
 from fsrace_lint.files.globs import glob
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -26,7 +26,13 @@ else:
 
 Profile: TypeAlias = Literal["default", "strict"]
 Filesystem: TypeAlias = Literal["auto", "shared", "local"]
+Severity: TypeAlias = Literal["error", "warning", "note"]
+Confidence: TypeAlias = Literal["high", "medium", "low"]
+Role: TypeAlias = Literal["rank", "worker"]
 
+SEVERITIES: Final[tuple[str, ...]] = get_args(Severity)
+CONFIDENCES: Final[tuple[str, ...]] = get_args(Confidence)
+"""The severities and confidences, highest first."""
 FAMILY: Final = "FSR"
 TABLE: Final = "fsrace-lint"
 UNCHOSEN: Final = ("FSR001", "FSR002")
@@ -35,6 +41,9 @@ UNCHOSEN: Final = ("FSR001", "FSR002")
 _DEEPEST: Final = 10
 """How deep tables and arrays of library models can be nested; the kinds need three levels."""
 
+_COMMAND: Final = re.compile(r"[\w.-]+")
+"""The name of an installed command."""
+
 ROOT_MARKERS: Final = ("pyproject.toml", ".git", "setup.py", "setup.cfg")
 
 
@@ -42,21 +51,56 @@ class SettingsError(Exception):
     """The configuration is invalid; the message is for the user and names the file and the key."""
 
 
+class ProgramSettings(
+    msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, omit_defaults=True
+):
+    """How a program of the project is launched. Exactly one of `file`, `module`, and `command` is given."""
+
+    file: str | None = None
+    """A program that is started as a file, relative to the project root."""
+    module: str | None = None
+    """A program that is started with `python -m`: its dotted name."""
+    command: str | None = None
+    """A program that is started as an installed command: its name."""
+    processes: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """The number of processes. 1 means a single process; without it, multiple processes."""
+    role: str = "rank"
+    """What the processes are: ranks of one job (`rank`), or workers that share out work (`worker`)."""
+    launcher: str = ""
+    """The command that launches the program, to show in reports."""
+
+    @property
+    def target(self) -> tuple[Literal["file", "module", "command"], str]:
+        """The kind and the name of the program."""
+        if self.file is not None:
+            return "file", self.file
+        return ("module", self.module) if self.module is not None else ("command", self.command or "")
+
+
 class Settings(msgspec.Struct, frozen=True):
     """All user settings.
+
+    Findings below `min_severity` or `min_confidence` are not reported. None means `warning` in the default
+    profile and `note` in the strict profile, or `low`. `fail_on` is the lowest severity at which a check
+    fails. None means that each reported finding fails it.
 
     `root` is the absolute project root, which is analyzed as a whole. An empty `select`
     means all rules. `exclude` is None for the default list. Selectors are canonical code
     prefixes, as `normalize_selectors` returns them. `shared_paths` and `local_paths` name
     places that all nodes share and places that each node has for itself; `filesystem`
     applies to all other paths. `catalog` contains the user's library models as JSON, or is
-    empty, and `catalog_origin` is their file and table, for error messages. `baseline` is the
+    empty, and `catalog_origin` is their file and table, for error messages. `programs` says how
+    programs are launched, and `programs_file` is the absolute path of the file that says so, or
+    empty. `baseline` is the
     absolute path of the baseline, or empty. `cache_dir` is the absolute path of the cache
     directory, or empty for the default one in the root.
     """
 
     root: Path
     profile: Profile = "default"
+    min_severity: Severity | None = None
+    min_confidence: Confidence | None = None
+    fail_on: Severity | None = None
     select: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -71,6 +115,8 @@ class Settings(msgspec.Struct, frozen=True):
     local_paths: tuple[str, ...] = ()
     catalog: str = ""
     catalog_origin: str = ""
+    programs: tuple[ProgramSettings, ...] = ()
+    programs_file: str = ""
     baseline: str = ""
     cache_dir: str = ""
 
@@ -78,6 +124,16 @@ class Settings(msgspec.Struct, frozen=True):
     def storage(self) -> tuple[Filesystem, tuple[str, ...], tuple[str, ...]]:
         """The settings about filesystems: for all paths, for shared paths, and for local paths."""
         return self.filesystem, self.shared_paths, self.local_paths
+
+    def reports(self, severity: str, confidence: str) -> bool:
+        """Return whether findings of a severity and a confidence are reported."""
+        lowest = self.min_severity or ("note" if self.profile == "strict" else "warning")
+        certain = self.min_confidence or "low"
+        return is_at_least(severity, lowest, SEVERITIES) and is_at_least(confidence, certain, CONFIDENCES)
+
+    def fails_on(self, severity: str) -> bool:
+        """Return whether a reported finding of a severity makes a check fail."""
+        return self.fail_on is None or is_at_least(severity, self.fail_on, SEVERITIES)
 
     def selects(self, code: str, path: str) -> bool:
         """Return whether a rule is enabled for a file.
@@ -101,6 +157,11 @@ class Settings(msgspec.Struct, frozen=True):
             code.startswith(selectors) and glob(text).covers(path)
             for text, selectors in self.per_file_ignores
         )
+
+
+def is_at_least(value: str, lowest: str, order: Sequence[str]) -> bool:
+    """Return whether a value comes before another one in an order, or is the same."""
+    return order.index(value) <= order.index(lowest)
 
 
 @functools.lru_cache
@@ -207,6 +268,12 @@ class Table(msgspec.Struct, rename="kebab"):
 
     profile: str = "default"
     """Report likely problems (`default`), or every possible problem (`strict`)."""
+    min_severity: str | None = None
+    """The lowest severity to report: `error`, `warning`, or `note`. The default depends on the profile."""
+    min_confidence: str | None = None
+    """The lowest confidence to report: `high`, `medium`, or `low`."""
+    fail_on: str | None = None
+    """The lowest severity that makes a check fail. By default, every reported finding does."""
     select: tuple[str, ...] = ()
     """The rules to run. Empty means all rules."""
     extend_select: tuple[str, ...] = ()
@@ -235,6 +302,8 @@ class Table(msgspec.Struct, rename="kebab"):
     """Places that each node has for itself, in the same format."""
     catalog: Any = {}
     """Models of your own libraries: tables of rank checks, barriers, effects, and so on."""
+    programs: tuple[ProgramSettings, ...] = ()
+    """How programs of the project are launched, if the repository does not say so, or says it wrong."""
     baseline: str = ""
     """The file with the known findings, relative to the directory of this file."""
     cache_dir: str = ""
@@ -242,6 +311,7 @@ class Table(msgspec.Struct, rename="kebab"):
 
 
 KEYS: Final = Table.__struct_encode_fields__
+PROGRAM_KEYS: Final = ProgramSettings.__struct_encode_fields__
 
 
 def load(root: Path, rules: Mapping[str, str]) -> Settings:
@@ -266,9 +336,16 @@ def load(root: Path, rules: Mapping[str, str]) -> Settings:
 
     _check(file, table)
     catalog, per_file = _catalog(file, table.catalog), table.per_file_ignores.items()
+    top = root if table.root is None else _folder(file, table.root)
+    _check_programs(file, top, table.programs)
     return Settings(
-        root=root if table.root is None else _folder(file, table.root),
+        root=top,
         profile=cast("Profile", _one_of(Profile, file, "profile", table.profile)),
+        min_severity=cast("Severity | None", _level(Severity, file, "min-severity", table.min_severity)),
+        min_confidence=cast(
+            "Confidence | None", _level(Confidence, file, "min-confidence", table.min_confidence)
+        ),
+        fail_on=cast("Severity | None", _level(Severity, file, "fail-on", table.fail_on)),
         select=canonical("select", table.select),
         extend_select=canonical("extend-select", table.extend_select),
         ignore=canonical("ignore", table.ignore),
@@ -283,6 +360,8 @@ def load(root: Path, rules: Mapping[str, str]) -> Settings:
         local_paths=table.local_paths,
         catalog=catalog,
         catalog_origin=f"{file}: `tool.{TABLE}.catalog`" if catalog else "",
+        programs=table.programs,
+        programs_file=str(file) if table.programs else "",
         baseline=os.path.normpath(root / table.baseline) if table.baseline else "",
         cache_dir=os.path.normpath(root / table.cache_dir) if table.cache_dir else "",
     )
@@ -330,6 +409,12 @@ def _convert(file: Path, values: dict[str, Any]) -> Table:
         if key not in KEYS:
             hint = did_you_mean(key.lower().replace("_", "-"), KEYS)
             raise SettingsError(f"{file}: unknown key `{key}` in [tool.{TABLE}]{hint}")
+    programs = values.get("programs")
+    for entry in programs if isinstance(programs, list) else ():
+        for key in entry if isinstance(entry, dict) else ():
+            if key not in PROGRAM_KEYS:
+                hint = did_you_mean(key.lower().replace("_", "-"), PROGRAM_KEYS)
+                raise SettingsError(f"{file}: unknown key `{key}` in [[tool.{TABLE}.programs]]{hint}")
     try:
         return msgspec.convert(values, Table)
     except msgspec.ValidationError as error:
@@ -360,6 +445,11 @@ def _one_of(choices: Any, file: Path, key: str, text: str) -> str:  # a Literal
     return text
 
 
+def _level(choices: Any, file: Path, key: str, text: str | None) -> str | None:  # a Literal
+    """Check that a text, if there is one, is one of the allowed choices."""
+    return None if text is None else _one_of(choices, file, key, text)
+
+
 def _catalog(file: Path, tables: Any) -> str:  # a TOML value of any type
     """Return the user's library models as JSON, in which only the order of array items matters."""
     if not isinstance(tables, dict):
@@ -380,6 +470,31 @@ def _check_json(file: Path, value: Any, key: str, depth: int = 0) -> None:  # a 
     elif not isinstance(value, (str, int)):
         kinds = "a string, boolean, array, or table"
         raise SettingsError(f"{file}: `{key}`: expected {kinds}, found {type(value).__name__}")
+
+
+def _check_programs(file: Path, root: Path, programs: Iterable[ProgramSettings]) -> None:
+    """Check that each table names one program, and that the named files exist."""
+    for place, program in enumerate(programs):
+        table = f"programs[{place}]"
+        named = [key for key in ("file", "module", "command") if getattr(program, key) is not None]
+        if len(named) != 1:
+            found = " and ".join(f"`{key}`" for key in named) or "none of them"
+            what = "a program needs exactly one of `file`, `module`, and `command`"
+            raise SettingsError(f"{file}: `{table}`: {what}, found {found}")
+        kind, name = program.target
+        if kind == "file":
+            is_below = not name.startswith("/") and ".." not in name.split("/") and "\0" not in name
+            if not (is_below and (root / name).is_file()):
+                what = "is not a file below the project root"
+                raise SettingsError(f"{file}: `{table}.file`: `{name}` {what}")
+        elif kind == "module":
+            _check_module(name, f"{file}: `{table}.module`")
+        elif not _COMMAND.fullmatch(name):
+            raise SettingsError(f"{file}: `{table}.command`: `{name}` is not the name of a command")
+        if program.role not in get_args(Role):
+            known = get_args(Role)
+            hint = did_you_mean(program.role, known) or "; expected one of `rank`, `worker`"
+            raise SettingsError(f"{file}: `{table}.role`: unknown role `{program.role}`{hint}")
 
 
 def _folder(file: Path, text: str) -> Path:

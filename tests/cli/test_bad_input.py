@@ -225,7 +225,7 @@ class TestFiles:
         result = CliRunner().invoke(main.main, ["check", "."])
         assert result.exit_code == 1
         assert result.stdout.startswith(
-            "error[FSR001]: file does not exist\n --> gone.py:1:1\n\nerror[FSR101]: "
+            "error[FSR001]: file does not exist\n --> gone.py:1:1\n\nwarning[FSR101]: "
         )
         assert " --> good.py:4:5\n" in result.stdout
 

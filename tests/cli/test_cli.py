@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("here")
 
-FIRST = "error[FSR101]: directory `'d'` is created after a separate existence check\n --> a.py:4:5\n"
+FIRST = "warning[FSR101]: directory `'d'` is created after a separate existence check\n --> a.py:4:5\n"
 MALFORMED = """
 [[tool.fsrace-lint.catalog.guard]]
 names = ["mylib.is_boss"]
@@ -40,7 +40,7 @@ scope = "global"
 names = ["mylib.is_chief"]
 scope = "gobal"
 """
-COMMANDS = ("check", "fix", "rules", "explain")
+COMMANDS = ("check", "fix", "rules", "explain", "programs")
 
 
 SCENARIO = """
@@ -108,7 +108,7 @@ class TestCheck:
         write({"a.py": HAZARD})
         shown = run("check", code=1).stdout
         assert shown.startswith(FIRST)
-        assert shown.splitlines()[-1] == "Found 1 error in 1 file. 1 fixable with `fsrace-lint fix`."
+        assert shown.splitlines()[-1] == "Found 1 warning in 1 file. 1 fixable with `fsrace-lint fix`."
 
     def test_clean_file_exits_0(self) -> None:
         write({"a.py": "x = 1\n"})
@@ -124,7 +124,7 @@ class TestCheck:
 
     def test_github_report(self) -> None:
         write({"a.py": HAZARD})
-        assert run("check", "--format=github", code=1).stdout.startswith("::error file=a.py,line=4,")
+        assert run("check", "--format=github", code=1).stdout.startswith("::warning file=a.py,line=4,")
 
     def test_statistics_option_prints_counts(self) -> None:
         write({"a.py": "x = 1\n"})

@@ -53,7 +53,7 @@ class TestShownSettings:
         write({"a.py": HAZARD, "lib/b.py": "", "tests/test_c.py": ""})
         text = shown()
         assert text.startswith(f"# {here}/pyproject.toml\n# root: {here}\n# 2 files would be checked\n")
-        assert set(origins(text)) == set(KEYS) - {"per-file-ignores", "catalog"}
+        assert set(origins(text)) == set(KEYS) - {"per-file-ignores", "catalog", "programs"}
         assert set(origins(text).values()) == {"default"}
 
     def test_each_setting_has_its_origin(self) -> None:

@@ -134,7 +134,7 @@ def test_failure_without_interference_is_not_called_a_race(file: Path) -> None:
 
 def test_end_line_says_how_the_failure_was_found(file: Path) -> None:
     found = prove(file, "prepare").stdout
-    assert "\nThe failure was found after 2 interleavings, reduced to 2 context switches, and" in found
+    assert "\nFound after 2 interleavings. The schedule above has 2 context switches; a second" in found
     replayed = prove(file, "prepare", "--replay", found.split()[-1])
     assert "\nThe failure was reproduced by a replay of one interleaving, with 2 context" in replayed.stdout
     assert replayed.stderr.startswith(f"Running {file}::prepare with the schedule fsr1.2posix.")

@@ -53,7 +53,7 @@ class TestQuiet:
         loud = run("check", "--output-format=concise", code=1).stdout
         quiet = run("check", "--quiet", code=1).stdout
         assert loud.startswith(quiet)
-        assert loud.removeprefix(quiet).startswith("Found 1 error")
+        assert loud.removeprefix(quiet).startswith("Found 1 warning")
         assert quiet.startswith("a.py:4:5: FSR101")
 
     def test_quiet_prints_nothing_for_clean_files(self) -> None:
@@ -73,10 +73,12 @@ class TestQuiet:
             arguments = ("check", f"--format={form}")
             assert run(*arguments, "-q", code=1).stdout == run(*arguments, code=1).stdout
         run("check", "-q", "--output-file=report.txt", code=1)
-        assert "Found 1 error" in Path("report.txt").read_text("utf-8")
+        assert "Found 1 warning" in Path("report.txt").read_text("utf-8")
 
     def test_quiet_fix_prints_only_the_diff(self) -> None:
-        refused = "import os\n\n\ndef f(p, unlink):\n    if os.path.exists(p):\n        os.unlink(p)\n"
+        refused = (
+            "import os\n\n\ndef f(cache, unlink):\n    if os.path.exists(cache):\n        os.unlink(cache)\n"
+        )
         write({"a.py": HAZARD})
         assert run("fix", "-q", code=0).output == ""
         assert "exist_ok" in Path("a.py").read_text("utf-8")
@@ -174,7 +176,7 @@ class TestStatistics:
         write({"a.py": HAZARD, "b.py": BROKEN})
         found = statistics("--statistics")
         assert found["rules"] == {"FSR001": 1, "FSR101": 1}
-        assert found["evidence"] == {"evident": 1, "plausible": 1, "none": 0}
+        assert found["evidence"] == {"evident": 1, "likely": 0, "plausible": 1, "none": 0}
         assert set(found["seconds"]) == PHASES
         plain = statistics()
         assert plain == {key: count for key, count in found.items() if key in plain}

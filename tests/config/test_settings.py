@@ -6,6 +6,7 @@ import fnmatch
 import re
 import signal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import assume, given
@@ -14,7 +15,10 @@ from support import ROOT
 
 from fsrace_lint import catalog
 from fsrace_lint.config.settings import (
+    CONFIDENCES,
     KEYS,
+    SEVERITIES,
+    ProgramSettings,
     Settings,
     SettingsError,
     find_root,
@@ -24,6 +28,9 @@ from fsrace_lint.config.settings import (
 )
 from fsrace_lint.files import globs as patterns
 from fsrace_lint.files.globs import Glob, matcher
+
+if TYPE_CHECKING:
+    from fsrace_lint.config.settings import Confidence, Severity
 
 RULES = {
     "FSR001": "unreadable-source",
@@ -59,6 +66,7 @@ def test_defaults_without_a_fsrace_lint_table(tmp_path: Path) -> None:
 
 def test_every_key_is_read(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "train.py").touch()
     write(
         tmp_path,
         """
@@ -76,9 +84,22 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         filesystem = "shared"
         shared-paths = ["/mnt/nfs", "$WORK"]
         local-paths = ["/nvme/*", "node_dir"]
+        min-severity = "note"
+        min-confidence = "medium"
+        fail-on = "error"
+
+        [[tool.fsrace-lint.programs]]
+        file = "train.py"
+        processes = 1
+
+        [[tool.fsrace-lint.programs]]
+        module = "package.serve"
+        role = "worker"
+        launcher = "our-scheduler"
         """,
     )
-    assert load(tmp_path, RULES) == Settings(
+    loaded = load(tmp_path, RULES)
+    assert loaded == Settings(
         root=tmp_path / "src",
         profile="strict",
         select=("FSR1", "FSR201"),
@@ -93,6 +114,14 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         filesystem="shared",
         shared_paths=("/mnt/nfs", "$WORK"),
         local_paths=("/nvme/*", "node_dir"),
+        min_severity="note",
+        min_confidence="medium",
+        fail_on="error",
+        programs=(
+            ProgramSettings(file="train.py", processes=1),
+            ProgramSettings(module="package.serve", role="worker", launcher="our-scheduler"),
+        ),
+        programs_file=str(tmp_path / "pyproject.toml"),
     )
 
 
@@ -156,6 +185,60 @@ def test_root_setting_does_not_load_another_pyproject(tmp_path: Path) -> None:
         ('helper-module = "a..b"', "`helper-module`: `a..b` is not a dotted module name"),
         ('helper-module = "a.class"', "`helper-module`: `a.class` is not a dotted module name"),
         ('helper-module = ""', "`helper-module`: `` is not a dotted module name"),
+        ('min-severity = "warn"', "`min-severity`: unknown min-severity `warn`"),
+        ('min-severity = "warnings"', "unknown min-severity `warnings`; did you mean `warning`?"),
+        ("min-severity = 1", "`min-severity`: expected string, found integer"),
+        (
+            'min-confidence = "sure"',
+            "unknown min-confidence `sure`; expected one of `high`, `medium`, `low`",
+        ),
+        ("fail-on = true", "`fail-on`: expected string, found boolean"),
+        ('fail-on = "high"', "unknown fail-on `high`; expected one of `error`, `warning`, `note`"),
+        ('programs = "train.py"', "`programs`: expected array, found string"),
+        ('programs = ["train.py"]', "`programs[0]`: expected table, found string"),
+        ("programs = [{}]", "`programs[0]`: a program needs exactly one of `file`, `module`, and `command`"),
+        (
+            'programs = [{ module = "a" }, { module = "a", command = "b" }]',
+            "and `command`, found `module` and `command`",
+        ),
+        (
+            'programs = [{ module = "a", process = 1 }]',
+            "unknown key `process` in [[tool.fsrace-lint.programs]]; did you mean `processes`?",
+        ),
+        ('programs = [{ module = "a", processes = 0 }]', "`programs[0].processes`: expected integer >= 1"),
+        (
+            'programs = [{ module = "a", processes = "8" }]',
+            "`programs[0].processes`: expected integer, found string",
+        ),
+        (
+            'programs = [{ module = "a", processes = true }]',
+            "`programs[0].processes`: expected integer, found boolean",
+        ),
+        ("programs = [{ file = 1 }]", "`programs[0].file`: expected string, found integer"),
+        (
+            'programs = [{ module = "a", role = "ranks" }]',
+            "`programs[0].role`: unknown role `ranks`; did you mean `rank`?",
+        ),
+        (
+            'programs = [{ module = "a", role = "x" }]',
+            "unknown role `x`; expected one of `rank`, `worker`",
+        ),
+        (
+            'programs = [{ file = "nowhere.py" }]',
+            "`programs[0].file`: `nowhere.py` is not a file below the project root",
+        ),
+        ('programs = [{ file = "/etc/passwd" }]', "is not a file below the project root"),
+        ('programs = [{ file = "../x.py" }]', "is not a file below the project root"),
+        ('programs = [{ file = "" }]', "`` is not a file below the project root"),
+        ('programs = [{ file = "a\\u0000b" }]', "is not a file below the project root"),
+        (
+            'programs = [{ module = "a/b.py" }]',
+            "`programs[0].module`: `a/b.py` is not a dotted module name",
+        ),
+        (
+            'programs = [{ command = "run it" }]',
+            "`programs[0].command`: `run it` is not the name of a command",
+        ),
         ("catalog = []", "`catalog`: must be a table"),
         ('catalog = ""', "`catalog`: must be a table"),
         (
@@ -427,3 +510,39 @@ def test_command_line_overrides_keep_the_catalog(tmp_path: Path) -> None:
     settings = load(write(tmp_path, GUARD), RULES)
     changed = with_overrides(settings, profile="strict", extend_exclude=["a"])
     assert (changed.catalog, changed.catalog_origin) == (settings.catalog, settings.catalog_origin)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reported"),
+    [
+        (Settings(root=Path()), "error warning"),
+        (Settings(root=Path(), profile="strict"), "error warning note"),
+        (Settings(root=Path(), profile="strict", min_severity="error"), "error"),
+        (Settings(root=Path(), min_severity="note"), "error warning note"),
+    ],
+)
+def test_severity_decides_what_is_reported(settings: Settings, reported: str) -> None:
+    assert " ".join(severity for severity in SEVERITIES if settings.reports(severity, "low")) == reported
+
+
+@pytest.mark.parametrize(
+    ("lowest", "reported"),
+    [(None, "high medium low"), ("low", "high medium low"), ("medium", "high medium"), ("high", "high")],
+)
+def test_confidence_decides_what_is_reported(lowest: Confidence | None, reported: str) -> None:
+    settings = Settings(root=Path(), min_confidence=lowest)
+    assert " ".join(each for each in CONFIDENCES if settings.reports("error", each)) == reported
+
+
+@pytest.mark.parametrize(
+    ("lowest", "failing"),
+    [
+        (None, "error warning note"),
+        ("note", "error warning note"),
+        ("warning", "error warning"),
+        ("error", "error"),
+    ],
+)
+def test_severity_decides_what_fails(lowest: Severity | None, failing: str) -> None:
+    settings = Settings(root=Path(), fail_on=lowest)
+    assert " ".join(each for each in SEVERITIES if settings.fails_on(each)) == failing

@@ -93,6 +93,10 @@ class TestDocumentation:
     @pytest.mark.parametrize("example", documented_examples())
     def test_examples_are_valid(self, example: str, tmp_path: Path) -> None:
         table = tomllib.loads(example)["tool"]["fsrace-lint"]
+        for program in table.get("programs", ()):
+            file = tmp_path / "project" / program.get("file", "train.py")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("")
         assert schema_errors(table) == ""
         assert refusal(tmp_path / "project", table) == ""
 

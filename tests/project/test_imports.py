@@ -28,7 +28,7 @@ LAYERS: Final[Mapping[str, str]] = {
     "syntax": "files",
     "engine": "config files syntax",
     "launches": "config files",
-    "program": "engine syntax",
+    "program": "engine launches syntax",
     "analysis.values": "catalog engine program syntax",
     "analysis.dataflow": "analysis.values engine files program syntax",
     "analysis.interpretation": "analysis.dataflow analysis.values program syntax",
@@ -41,12 +41,12 @@ LAYERS: Final[Mapping[str, str]] = {
     "analysis.synchronization": "analysis.accesses analysis.callgraph analysis.dataflow analysis.paths"
     " analysis.ranks analysis.values catalog engine files program syntax",
     "analysis.queries": "analysis.accesses analysis.callgraph analysis.dataflow analysis.paths"
-    " analysis.synchronization catalog engine files program",
+    " analysis.synchronization catalog engine files launches program",
     "findings": "config files",
     "rules": "analysis config files findings syntax",
     "fixes": "catalog files findings syntax",
     "report": "files findings",
-    "pipeline": "analysis catalog config engine files findings fixes program report rules syntax",
+    "pipeline": "analysis catalog config engine files findings fixes launches program report rules syntax",
     "instrument": "",
     "explore": "instrument",
     "integrations": "catalog config engine files findings fixes pipeline report rules syntax",

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fsrace_lint.cli.commands import accept, output, stdin
-from fsrace_lint.cli.commands.grouped_options import Grouped, Jobs
-from fsrace_lint.cli.commands.options import choosing, leave, run
+from fsrace_lint.cli.commands.grouped_options import Grouped, Jobs, OptionChoice
+from fsrace_lint.cli.commands.options import choosing, failing, leave, run
 from fsrace_lint.cli.commands.progress_bar import Watch, talking
+from fsrace_lint.config.settings import SEVERITIES
 from fsrace_lint.engine.parallel import machine
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ Examples:
 """,
 )
 @choosing
+@click.option(
+    "--fail-on",
+    type=OptionChoice(list(SEVERITIES)),
+    help="Exit with status 1 only if a finding has at least this severity.  [default: every finding]",
+)
 @output.options
 @accept.options
 @click.option(
@@ -95,8 +101,8 @@ def check(  # one parameter per option
     fsrace-lint always analyzes the whole project, because the rank check that protects a line is
     often in another file.
 
-    Exit status: 0 if there are no findings, 1 if there are findings, 2 if the usage or the settings are
-    invalid or the run fails.
+    Exit status: 0 if there are no findings, 1 if there are findings (see `--fail-on`), 2 if the usage or
+    the settings are invalid or the run fails.
     """
     watch = Watch(choices, color=color)
     if daemon and choices["no_cache"]:
@@ -138,4 +144,4 @@ def check(  # one parameter per option
         from fsrace_lint.cli.daemon import client  # noqa: PLC0415  # few runs use the daemon
 
         client.keep(sys.argv[2:])
-    leave(checked, watch, findings=len(checked.outcome.findings), written=written)
+    leave(checked, watch, findings=failing(results), written=written)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.config.settings import Settings
 
-_BELOW: Final = ("per-file-ignores", "catalog")
+_BELOW: Final = ("per-file-ignores", "catalog", "programs")
 """The settings that are tables."""
 
 
@@ -126,6 +126,10 @@ def _tables(chosen: Settings) -> Iterator[str]:
         yield f"\n[tool.{settings.TABLE}.per-file-ignores]  # pyproject.toml"
         for pattern, selectors in chosen.per_file_ignores:
             yield f"{_toml(pattern)} = {_toml(selectors)}"
+    for program in chosen.programs:
+        yield f"\n[[tool.{settings.TABLE}.programs]]  # pyproject.toml"
+        given = msgspec.to_builtins(program)
+        yield from (f"{key} = {_toml(value)}" for key, value in given.items() if value is not None)
     tables: Mapping[str, Any] = msgspec.json.decode(chosen.catalog) if chosen.catalog else {}
     for kind, entries in tables.items():
         for entry in entries:

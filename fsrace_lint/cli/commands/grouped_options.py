@@ -13,7 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _GROUPS: Final = {
-    "Rules": ("profile", "select", "extend_select", "ignore", "filesystem"),
+    "Rules": (
+        "profile",
+        "min_severity",
+        "min_confidence",
+        "fail_on",
+        "select",
+        "extend_select",
+        "ignore",
+        "filesystem",
+    ),
     "Files": (
         "exclude",
         "extend_exclude",

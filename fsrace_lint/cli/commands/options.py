@@ -43,6 +43,16 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
             type=OptionChoice(["default", "strict"]),
             help="Report likely problems (default), or every possible problem (strict).  [default: default]",
         ),
+        click.option(
+            "--min-severity",
+            type=OptionChoice(list(settings.SEVERITIES)),
+            help="Report only findings of at least this severity.  [default: warning; note if strict]",
+        ),
+        click.option(
+            "--min-confidence",
+            type=OptionChoice(list(settings.CONFIDENCES)),
+            help="Report only findings of at least this confidence.  [default: low]",
+        ),
         of_rules("--select", help="Enable only these rules: comma-separated names, codes, or code prefixes."),
         of_rules("--extend-select", help="Also enable these rules."),
         of_rules("--ignore", help="Disable these rules."),
@@ -189,7 +199,19 @@ def load(
     Raises:
         click.UsageError: An option has an invalid value.
     """
-    changes = changes_of(choices)
+    return settings_of(paths, changes_of(choices), is_there=is_there)
+
+
+def settings_of(
+    paths: Sequence[Path], changes: dict[str, Any], *, is_there: bool = True
+) -> tuple[dict[Path, Settings], list[report.Problem]]:
+    """Read the settings for the named paths, like `load`.
+
+    Args:
+        paths: As for `load`.
+        changes: The options as fields of `Settings`.
+        is_there: As for `load`.
+    """
     read = functools.cache(lambda root: project_settings.read_settings(root, **changes))
     chosen: dict[Path, Settings] = {}
     problems: list[report.Problem] = []
@@ -212,6 +234,9 @@ def changes_of(choices: dict[str, Any]) -> dict[str, Any]:
     """
     changes: dict[str, Any] = {
         "profile": choices["profile"],
+        "min_severity": choices["min_severity"],
+        "min_confidence": choices["min_confidence"],
+        "fail_on": choices.get("fail_on"),
         "filesystem": choices["filesystem"],
         "include_tests": choices["include_tests"] or None,
         "baseline": _baseline(choices["baseline"], ignored=choices["no_baseline"]),
@@ -235,6 +260,15 @@ def _baseline(file: Path | None, *, ignored: bool) -> str | None:
     if file is not None and ignored:
         raise click.UsageError("--baseline cannot be used with --no-baseline")
     return "" if ignored else None if file is None else os.path.abspath(file)  # noqa: PTH100  # links are not resolved
+
+
+def failing(ran: Iterable[tuple[Run, Checked]]) -> int:
+    """Return the number of reported findings that make a check fail."""
+    return sum(
+        run.settings.fails_on(finding.severity.value)
+        for run, checked in ran
+        for finding in checked.outcome.findings
+    )
 
 
 def leave(checked: Checked, watch: Watch | None = None, *, findings: int, written: bool = True) -> NoReturn:
