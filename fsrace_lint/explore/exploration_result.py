@@ -106,7 +106,7 @@ def _failing(failure: FailingSchedule, count: str) -> list[str]:
     switches = f"{failure.switches} context switch{'es' if failure.switches != 1 else ''}"
     if not failure.is_least and not failure.is_replay:
         switches += " (may not be the minimum)"
-    end = f"The failure was found after {count}, reduced to {switches}, and reproduced by a second run."
+    end = f"Found after {count}. The schedule above has {switches}; a second run of it failed too."
     if failure.is_replay:
         end = f"The failure was reproduced by a replay of one interleaving, with {switches}."
     return [*lines, end, f"replay: {failure.token}"]

@@ -40,11 +40,9 @@ def _body(findings: Sequence[Finding], page: Page) -> Iterator[Line]:
 
 
 def _cause(finding: Finding) -> tuple[object, ...]:
-    """Return a key that findings of one cause share: the second location, or else the processes note."""
+    """Return a key that findings of one cause share, such as copies of a function in multiple files."""
     fix = finding.fix and (finding.fix.description, finding.fix.applicability)
-    second = _second(finding)
-    where = processes_note(finding) if second is None else second.place
-    return finding.code, finding.message, finding.severity, where, fix
+    return finding.code, finding.message, finding.severity, finding.confidence, fix
 
 
 def _second(finding: Finding) -> Related | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fsrace_lint.report import Options, Outcome, Problem
 
 LEVELS: Final[Mapping[Severity, str]] = MappingProxyType(
-    {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+    {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 )
 
 
@@ -35,7 +35,7 @@ def _finding(finding: Finding) -> str:
         properties["endColumn"] = str(span.end_column)
     else:
         properties["endLine"] = str(span.end_line)
-    properties["title"] = f"{finding.code} {finding.name}"
+    properties["title"] = f"{finding.code} {finding.name} ({finding.confidence} confidence)"
     message = finding.message
     if finding.witness:
         message += f"\nOutcome: {finding.witness.outcome}"

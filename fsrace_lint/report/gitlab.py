@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fsrace_lint.report.json import Json
 
 SEVERITIES: Final[Mapping[Severity, str]] = MappingProxyType(
-    {Severity.ERROR: "critical", Severity.WARNING: "minor", Severity.INFO: "info"}
+    {Severity.ERROR: "critical", Severity.WARNING: "minor", Severity.NOTE: "info"}
 )
 
 
@@ -33,7 +33,7 @@ def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) ->
 def _issue(finding: Finding, fingerprint: str) -> Json:
     told = f"{finding.code} {finding.name}: {finding.message}"
     if finding.witness:
-        told += f". Outcome: {finding.witness.outcome}."
+        told += f". Outcome: {finding.witness.outcome}. Confidence: {finding.confidence}."
     span = finding.place.span
     return {
         "description": visible(told),

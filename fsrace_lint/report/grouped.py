@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) -> str:
     """Return the findings of each file below its name, and a closing line."""
-    return compose(outcome, sources, options, _body, " ([*])")
+    return compose(outcome, sources, options, _body, " ([*])", by_file=True)
 
 
 def _body(findings: Sequence[Finding], page: Page) -> Iterator[Line]:  # noqa: ARG001  # no line is laid out

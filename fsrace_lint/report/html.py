@@ -31,10 +31,16 @@ _FILES_OPEN: Final = 40
 """The maximum number of findings for which each file, and the first finding, is expanded."""
 _EVIDENCE: Final[Mapping[str, str]] = {
     "evident": "runs in multiple processes",
+    "likely": "probably runs in multiple processes",
     "plausible": "may run in multiple processes",
     "none": "no evidence that multiple processes run this",
 }
-_EVIDENCE_LABELS: Final[Mapping[str, str]] = {"evident": "yes", "plausible": "maybe", "none": "no evidence"}
+_EVIDENCE_LABELS: Final[Mapping[str, str]] = {
+    "evident": "yes",
+    "likely": "probably",
+    "plausible": "maybe",
+    "none": "no evidence",
+}
 _NOTE: Final = (
     "Each diff shows the change that its fix makes alone. Before ",
     " writes anything, it applies all fixes together and checks the whole project again with all rules.",
@@ -108,7 +114,7 @@ def _summary(outcome: Outcome) -> Markup:
     severities = Counter(finding.severity for finding in found)
     for severity in Severity:
         if number := severities[severity]:
-            word = "info" if severity is Severity.INFO else count(number, severity.value).partition(" ")[2]
+            word = count(number, severity.value).partition(" ")[2]
             dot = tag("span", class_=f"dot {severity.value}")
             facts.append(tag("li", dot, tag("b", str(number)), f" {word}"))
     fixes = Counter(finding.fix.applicability for finding in found if finding.fix)
@@ -260,6 +266,7 @@ def _body(finding: Finding, lines: Lines, preview: Preview | None, source: Sourc
         tag("span", finding.severity.value),
         join(["in ", tag("code", within)]) if within else "at module level",
         tag("span", _EVIDENCE.get(finding.evidence, "")),
+        tag("span", f"{finding.confidence} confidence"),
         "reported only with the strict profile" if finding.strict else "",
     ]
     facts = tag("ul", *(tag("li", fact) for fact in about if fact), class_="about")

@@ -62,6 +62,7 @@ def _told(finding: Finding) -> Iterable[str]:
             done = f"{step.action} -> {step.result}" if step.result else step.action
             yield f"  process {step.process}: {done}"
         yield f"  outcome: {finding.witness.outcome}"
+    yield f"  severity: {finding.severity.value}, confidence: {finding.confidence}"
     if finding.fix:
         yield f"  fix: {help_text(finding.fix)}"
 

@@ -23,7 +23,7 @@ STYLES: Final[Mapping[str, str]] = {
     "path": "bold",
     "error": "bold red",
     "warning": "bold yellow",
-    "info": "bold cyan",
+    "note": "bold cyan",
     "related": "blue",
     "gutter": "bright_black",
     "dim": "dim",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from fsrace_lint.report import Options, Outcome
 
-_EVIDENCE: Final = ("evident", "plausible", "none")
+_EVIDENCE: Final = ("evident", "likely", "plausible", "none")
 
 
 def by_rule(outcome: Outcome) -> dict[str, int]:

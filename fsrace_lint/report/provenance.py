@@ -13,12 +13,16 @@ if TYPE_CHECKING:
     from fsrace_lint.findings.finding import Finding, Fix
 
 _SHOWN_CALLS: Final = 2
-_UNPROVEN: Final[Mapping[str, str]] = {
-    "evident": "runs in multiple processes, because the code checks ranks or calls collectives",
-    "plausible": "may run in multiple processes: nothing in the project rules it out",
-    "none": "nothing in the project shows that multiple processes run this",
+_CALLED: Final = ", called from "
+_SCENARIOS: Final[Mapping[str, str]] = {
+    "ranks": "ranks of one job run this: the code checks ranks or calls collectives",
+    "workers": "worker processes run this",
+    "imports": "every process that imports this module runs this",
+    "calls": "any process can call this: nothing in the project limits it to one",
+    "commands": "two runs of this command can overlap",
+    "": "nothing in the project shows that multiple processes run this",
 }
-"""The note if no location shows that multiple processes run the code, by evidence."""
+"""The note if no location shows which processes run the code, by scenario."""
 APPLICABILITIES: Final[Mapping[Applicability, str]] = {
     Applicability.SAFE: "safe fix",
     Applicability.UNSAFE: "unsafe fix",
@@ -29,14 +33,23 @@ APPLICABILITIES: Final[Mapping[Applicability, str]] = {
 def processes_note(finding: Finding) -> str:
     """Return a sentence about the processes that run the code of a finding, and the evidence for it."""
     reason = next((each for each in finding.related if each.role is Role.REASON), None)
-    said = _UNPROVEN[finding.evidence] if reason is None else f"{reason.message} ({_line(reason.place)})"
-    calls = [_line(each.place) for each in finding.related if each.role is Role.CALL]
-    if not calls:
-        return said
+    said = _SCENARIOS[_scenario(finding)] if reason is None else f"{reason.message} ({_line(reason.place)})"
+    calls = [f"{each.message} ({_line(each.place)})" for each in finding.related if each.role is Role.CALL]
     more = len(calls) - _SHOWN_CALLS
-    return f"{said}; called from {', '.join(calls[:_SHOWN_CALLS])}" + (
-        f" and {more} more" if more > 0 else ""
-    )
+    chain = "".join(f", {call}" for call in calls[:_SHOWN_CALLS]) + (f", and {more} more" if more > 0 else "")
+    here = "this" if finding.function.startswith("<") else f"`{finding.function}()`"
+    chain = chain.replace(_CALLED, f"; {here} is called from ", 1).replace(_CALLED, ", ")
+    return f"{said}{chain} {confidence(finding)}"
+
+
+def _scenario(finding: Finding) -> str:
+    """Return the scenario of a finding; rules about ranks need none."""
+    return finding.scenario or ("" if finding.evidence == "none" else "ranks")
+
+
+def confidence(finding: Finding) -> str:
+    """Return the confidence of a finding, in brackets."""
+    return f"[{finding.confidence} confidence]"
 
 
 def with_outcome(finding: Finding) -> list[tuple[str, str]]:
@@ -47,6 +60,7 @@ def with_outcome(finding: Finding) -> list[tuple[str, str]]:
         (finding.code, finding.severity.value),
         (" [*]" if is_safe else "", "safe"),
         (f" {finding.message}{outcome}", ""),
+        (f" [{finding.severity.value}, {finding.confidence} confidence]", "dim"),
     ]
 
 

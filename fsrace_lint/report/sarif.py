@@ -30,12 +30,14 @@ SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/cos02/schemas/sa
 ROOT: Final = "%SRCROOT%"
 FINGERPRINT: Final = "fsraceFinding/v1"
 LEVELS: Final[Mapping[Severity, str]] = MappingProxyType(
-    {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+    {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 )
 PROBLEMS: Final[Mapping[Severity, str]] = MappingProxyType(
-    {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "recommendation"}
+    {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "recommendation"}
 )
-PRECISIONS: Final[Mapping[str, str]] = MappingProxyType({"evident": "high", "plausible": "medium"})
+PRECISIONS: Final[Mapping[str, str]] = MappingProxyType(
+    {"evident": "high", "likely": "high", "plausible": "medium"}
+)
 NOT_CHECKED: Final = "FSR001"
 _RESULTS: Final = '"results": []'
 _WITHIN: Final = "\n" + 8 * " "
@@ -108,7 +110,11 @@ def _rule(rule: RuleInfo) -> Json:
 
 
 def _properties(finding: Finding, preview: Preview | None) -> dict[str, Json]:
-    properties: dict[str, Json] = {"evidence": finding.evidence, "strict": finding.strict}
+    properties: dict[str, Json] = {
+        "confidence": finding.confidence,
+        "evidence": finding.evidence,
+        "strict": finding.strict,
+    }
     if finding.fix:
         properties["fix"] = visible(finding.fix.description)
         properties["applicability"] = finding.fix.applicability.value

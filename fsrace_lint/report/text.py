@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, Protocol
 
-from fsrace_lint.findings.finding import Applicability, Severity
+from fsrace_lint.findings.finding import Applicability, Finding, Severity
 from fsrace_lint.report import measured
 from fsrace_lint.report.layout import NARROWEST, Line, Page, finish, paint
 from fsrace_lint.report.lines import Lines
@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from fsrace_lint.files.source import Source
-    from fsrace_lint.findings.finding import Finding, Silenced
+    from fsrace_lint.findings.finding import Silenced
     from fsrace_lint.report import Options, Outcome, Problem
 
 
-_NAMES: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _NEXT: Final = (
     "Next: `fsrace-lint explain {code}` explains a rule; `--output-format trace` shows how each race happens."
 )
@@ -35,11 +34,27 @@ class Body(Protocol):
 
 
 def compose(
-    outcome: Outcome, sources: Mapping[str, Source], options: Options, body: Body, mark: str = ""
+    outcome: Outcome,
+    sources: Mapping[str, Source],
+    options: Options,
+    body: Body,
+    mark: str = "",
+    *,
+    by_file: bool = False,
 ) -> str:
-    """Return a report: the findings, then any requested sections, and the closing line."""
+    """Return a report: the findings, then any requested sections, and the closing line.
+
+    Args:
+        outcome: The results of a run.
+        sources: The sources of the files.
+        options: The options of the report.
+        body: Lays out the findings.
+        mark: The mark of safe fixes, as the closing line shows it.
+        by_file: Whether to keep the order of files. Otherwise, the most certain findings come first.
+    """
+    findings = outcome.findings if by_file else sorted(outcome.findings, key=Finding.certainty_key)
     page = Page(Lines(sources).of, max(options.width, NARROWEST))
-    lines: list[Line] = [*body(outcome.findings, page)]
+    lines: list[Line] = [*body(findings, page)]
     if outcome.silenced is not None:
         lines += [*map(_silenced, outcome.silenced), _tally(outcome.silenced), []]
     if outcome.suppressed:
@@ -90,7 +105,7 @@ def _summary(outcome: Outcome, options: Options, mark: str) -> list[Line]:
         style = "warning" if outcome.errors else "clean"
         return [[(f"No {new}filesystem races found{where}{more}.", style)]]
     tally = Counter(finding.severity for finding in findings)
-    parts = [count(tally[each], _NAMES[each]) for each in Severity if each in tally]
+    parts = [count(tally[each], each.value) for each in Severity if each in tally]
     files = len({finding.place.path for finding in findings})
     total = parts[0] if len(parts) == 1 else f"{len(findings)} findings ({', '.join(parts)})"
     lines: list[Line] = [

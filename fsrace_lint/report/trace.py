@@ -61,7 +61,7 @@ def _finding(finding: Finding, page: Page) -> list[Line]:
     for item in far:
         lines += _far(item, page)
     below = [] if finding.witness is None else _witness(finding.witness, page)
-    if finding.evidence != "evident":
+    if finding.scenario or finding.evidence == "none":
         below += note("note", processes_note(finding), "", page)
     if finding.fix is not None:
         below += note("help", help_text(finding.fix), finding.fix.applicability.value, page)

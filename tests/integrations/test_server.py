@@ -248,13 +248,14 @@ class TestDiagnostics:
             (found,) = await editor.diagnostics(name)
             assert found.range == types.Range(types.Position(3, 4), types.Position(3, 17))
             assert (found.code, found.source, found.tags) == ("FSR101", "fsrace-lint", None)
-            assert found.severity == types.DiagnosticSeverity.Error
+            assert found.severity == types.DiagnosticSeverity.Warning
             assert found.message == (
                 "directory `'d'` is created after a separate existence check\n"
                 "Outcome: the slower process fails with `FileExistsError`"
             )
             assert found.data == {
                 "name": "check-then-mkdir",
+                "confidence": "medium",
                 "evidence": "plausible",
                 "applicability": "safe",
             }

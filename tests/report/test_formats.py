@@ -125,7 +125,7 @@ class TestFromRealFindings:
         only = sarif(run("--format=sarif", code=1).stdout)
         first, second = only["results"]
         assert (first["ruleId"], second["ruleId"]) == ("FSR101", "FSR103")
-        assert first["level"] == "error"
+        assert first["level"] == "warning"
         assert first["message"]["text"] == (
             "directory `out` is created after a separate existence check."
             " Outcome: the slower process fails with `FileExistsError`."
@@ -141,7 +141,8 @@ class TestFromRealFindings:
         assert tested["physicalLocation"]["region"]["startLine"] == 7
         assert sign["physicalLocation"]["region"]["startLine"] == 14
         assert [row["id"] for row in first["relatedLocations"]] == [1, 2, 3]
-        assert first["properties"]["evidence"] == "evident"
+        assert first["properties"]["evidence"] == "likely"
+        assert first["properties"]["confidence"] == "medium"
         assert only["columnKind"] == "unicodeCodePoints"
         assert only["invocations"] == [{"executionSuccessful": True, "toolExecutionNotifications": []}]
 
@@ -167,9 +168,9 @@ class TestFromRealFindings:
         first, second = gitlab(run("--format=gitlab", code=1).stdout)
         assert first["description"] == (
             "FSR101 check-then-mkdir: directory `out` is created after a separate existence check."
-            " Outcome: the slower process fails with `FileExistsError`."
+            " Outcome: the slower process fails with `FileExistsError`. Confidence: medium."
         )
-        assert (first["check_name"], first["severity"]) == ("FSR101", "critical")
+        assert (first["check_name"], first["severity"]) == ("FSR101", "minor")
         assert first["location"] == {"path": "lib/train.py", "lines": {"begin": 8, "end": 8}}
         assert second["location"]["lines"]["begin"] == 10
 
@@ -184,12 +185,13 @@ class TestFromRealFindings:
         lines = (failure.text or "").split("\n")
         assert lines[0].startswith("train.py:8:9: FSR101 check-then-mkdir: directory `out` is created")
         assert lines[1] == "  train.py:7:12: multiple processes can find it missing"
-        assert lines[-6:] == [
+        assert lines[-7:] == [
             "  process 0: os.path.exists(out) -> False",
             "  process 1: os.path.exists(out) -> False",
             "  process 0: os.makedirs(out) -> done",
             "  process 1: os.makedirs(out) -> FileExistsError",
             "  outcome: the slower process fails with `FileExistsError`",
+            "  severity: warning, confidence: medium",
             "  fix: pass `exist_ok=True` (safe fix)",
         ]
 
@@ -322,7 +324,7 @@ class TestSarif:
         [
             (Severity.ERROR, "error", "error"),
             (Severity.WARNING, "warning", "warning"),
-            (Severity.INFO, "note", "recommendation"),
+            (Severity.NOTE, "note", "recommendation"),
         ],
     )
     def test_severity_sets_the_level(self, severity: Severity, level: str, problem: str) -> None:
@@ -488,7 +490,7 @@ class TestFingerprints:
 class TestGitlab:
     @pytest.mark.parametrize(
         ("severity", "level"),
-        [(Severity.ERROR, "critical"), (Severity.WARNING, "minor"), (Severity.INFO, "info")],
+        [(Severity.ERROR, "critical"), (Severity.WARNING, "minor"), (Severity.NOTE, "info")],
     )
     def test_severity_sets_the_gitlab_severity(self, severity: Severity, level: str) -> None:
         (issue,) = shown("gitlab", finding(Place("a.py", Span(3, 1, 5, 2)), severity=severity))
@@ -521,6 +523,7 @@ class TestJunit:
             f"  {plain}:3:4: {plain}",
             f"  process 0: {plain} -> {plain}",
             f"  outcome: {plain}",
+            "  severity: error, confidence: high",
             "  fix: pass exist_ok=True (unsafe fix)",
         ]
 
@@ -592,7 +595,7 @@ class TestMultipleReports:
             "Error: cannot write missing/a.sarif: no directory missing; create it first\n"
         )
         assert len(junit(Path("a.xml").read_text())) == 2
-        assert "Found 2 errors" in result.stdout
+        assert "Found 2 warnings" in result.stdout
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
     def test_failing_stdout_does_not_stop_report_files(self) -> None:

@@ -401,8 +401,8 @@ def contrasts() -> Iterator[tuple[str, str, str, float]]:
     style = importlib.resources.files("fsrace_lint.report.page").joinpath("style.css").read_text()
     colors = {m[1]: (m[2], m[3]) for m in re.finditer(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", style)}
     pairs = [(ink, ground) for ink in ("ink", "muted", "link") for ground in ("page", "card", "sunken")]
-    pairs += [(kind, f"{kind}-soft") for kind in ("error", "warning", "info", "good", "link")]
-    pairs += [("ink", f"{kind}-soft") for kind in ("error", "warning", "info", "good")]
+    pairs += [(kind, f"{kind}-soft") for kind in ("error", "warning", "note", "good", "link")]
+    pairs += [("ink", f"{kind}-soft") for kind in ("error", "warning", "note", "good")]
     pairs += [("muted", f"{kind}-soft") for kind in ("error", "good")]
     pairs += [(f"lane{number}", ground) for number in range(4) for ground in ("card", "sunken")]
     for ink, ground in pairs:

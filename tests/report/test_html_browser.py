@@ -51,7 +51,7 @@ def report() -> str:
                 code=rule.code,
                 name=rule.name,
                 message=f"message {number}",
-                severity=(Severity.ERROR, Severity.WARNING, Severity.INFO)[number % 3],
+                severity=(Severity.ERROR, Severity.WARNING, Severity.NOTE)[number % 3],
                 evidence=("evident", "plausible")[number > 2],
                 witness=PAIR,
                 fix=fix(Applicability.SAFE),

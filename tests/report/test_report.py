@@ -500,7 +500,7 @@ class TestSummary:
         assert self.last(outcome) == f"Found {count} in 1 file.{end}"
 
     def test_severities_and_files_are_counted(self) -> None:
-        severities = [Severity.INFO, Severity.WARNING, Severity.ERROR, Severity.WARNING, Severity.INFO]
+        severities = [Severity.NOTE, Severity.WARNING, Severity.ERROR, Severity.WARNING, Severity.NOTE]
         outcome = Outcome(
             tuple(
                 finding(Place(f"{number % 2}.py", Span(1, 1, 1, 2)), severity=severity)
@@ -530,7 +530,7 @@ class TestSummary:
 def test_every_outcome_can_be_rendered_as_text(outcome: Outcome, code: str, width: int) -> None:
     report = text_of(outcome, {"a.py": code}, width=width, statistics=True)
     assert report.encode("utf-8")
-    heads = [line for line in report.split("\n") if re.match(r"(error|warning|info)\[FSR[0-9]{3}\]:", line)]
+    heads = [line for line in report.split("\n") if re.match(r"(error|warning|note)\[FSR[0-9]{3}\]:", line)]
     assert len(heads) >= len(outcome.findings)
 
 
@@ -538,16 +538,16 @@ def test_every_outcome_can_be_rendered_as_text(outcome: Outcome, code: str, widt
 @settings(deadline=None)
 def test_finding_takes_at_most_ten_lines(outcome: Outcome, code: str, width: int) -> None:
     report = text_of(Outcome(outcome.findings), {"a.py": code}, "full", width=width)
-    for shown in re.split(r"(?m)^(?=(?:error|warning|info)\[FSR)", report)[1:]:
+    for shown in re.split(r"(?m)^(?=(?:error|warning|note)\[FSR)", report)[1:]:
         assert len(shown.split("\n\n")[0].split("\n")) <= 10
 
 
 class TestFull:
     CHECKED = Related(place("a.py", MKDIR, "os.path.exists(out)"), "multiple processes can find it missing")
-    CALLED = Related(Place("b.py", Span(7, 1, 7, 9)), "called from here", Role.CALL)
+    CALLED = Related(Place("b.py", Span(7, 1, 7, 9)), "called from `f()`", Role.CALL)
     REASON = Related(
         Place("b.py", Span(3, 1, 3, 9)),
-        "runs in multiple processes, because `r` checks the rank",
+        "all run it: `i()`",
         Role.REASON,
     )
 
@@ -571,7 +571,7 @@ class TestFull:
             6 |         os.makedirs(out)
               |         ^^^^^^^^^^^^^^^^ the slower process fails with `FileExistsError`
               |
-              = note: runs in multiple processes, because `r` checks the rank (b.py:3); called from b.py:7
+              = note: all run it: `i()` (b.py:3); `prepare()` is called from `f()` (b.py:7) [high confidence]
               = help: pass `exist_ok=True` (safe fix)
 
             Found 1 error in 1 file. 1 fixable with `fsrace-lint fix`.
@@ -638,23 +638,42 @@ class TestFull:
         assert "note:" not in self.shown(finding(place("a.py", MKDIR, "os"), message="unreadable"))
 
     @pytest.mark.parametrize(
-        ("evidence", "note"),
+        ("evidence", "scenario", "note"),
         [
-            ("evident", "runs in multiple processes, because the code checks ranks or calls collectives"),
-            ("plausible", "may run in multiple processes: nothing in the project rules it out"),
-            ("none", "nothing in the project shows that multiple processes run this"),
+            ("evident", "", "ranks of one job run this: the code checks ranks or calls collectives"),
+            ("plausible", "calls", "any process can call this: nothing in the project limits it to one"),
+            ("plausible", "commands", "two runs of this command can overlap"),
+            ("plausible", "imports", "every process that imports this module runs this"),
+            ("none", "", "nothing in the project shows that multiple processes run this"),
         ],
     )
-    def test_note_without_a_location(self, evidence: str, note: str) -> None:
-        found = finding(place("a.py", MKDIR, "os"), evidence=evidence, witness=Witness((), "it fails"))
-        assert f"= note: {note}\n" in self.shown(found)
+    def test_note_without_a_location(self, evidence: str, scenario: str, note: str) -> None:
+        found = finding(
+            place("a.py", MKDIR, "os"),
+            evidence=evidence,
+            scenario=scenario,
+            confidence="medium",
+            witness=Witness((), "it fails"),
+        )
+        assert f"= note: {note} [medium confidence]\n" in self.shown(found)
+
+    def test_most_certain_findings_come_first(self) -> None:
+        how = [("note", "low"), ("warning", "medium"), ("error", "high"), ("warning", "high")]
+        found = [
+            finding(Place("a.py", Span(line, 1, line, 2)), severity=Severity(severity), confidence=confidence)
+            for line, (severity, confidence) in enumerate(how, 1)
+        ]
+        assert re.findall(r"--> a.py:(\d)", self.shown(*found)) == ["3", "4", "2", "1"]
 
     def test_long_call_chain_is_abbreviated(self) -> None:
-        calls = [Related(Place("b.py", Span(n, 1, n, 2)), "", Role.CALL) for n in range(1, 5)]
+        calls = [
+            Related(Place("b.py", Span(n, 1, n, 2)), f"called from `f{n}()`", Role.CALL) for n in range(1, 5)
+        ]
         found = finding(
             place("a.py", MKDIR, "os"), related=(*calls, self.REASON), witness=Witness((), "it fails")
         )
-        assert "(b.py:3); called from b.py:1, b.py:2 and 2 more\n" in self.shown(found)
+        chain = "(b.py:3); `prepare()` is called from `f1()` (b.py:1), `f2()` (b.py:2), and 2 more"
+        assert chain in self.shown(found)
 
     def test_hint_suggests_explain(self) -> None:
         outcome = Outcome((finding(place("a.py", MKDIR, "os")),))
@@ -675,9 +694,9 @@ class TestOneLine:
     def test_concise_format(self) -> None:
         assert text_of(Outcome(self.FOUND), form="concise", summary=False) == dedent(
             """\
-            a.py:6:9: FSR101 [*] another process can create out (it fails)
-            a.py:16:10: FSR101 another process can create out
-            b.py:1:1: FSR101 another process can create out
+            a.py:6:9: FSR101 [*] another process can create out (it fails) [error, high confidence]
+            a.py:16:10: FSR101 another process can create out [error, high confidence]
+            b.py:1:1: FSR101 another process can create out [error, high confidence]
             """
         )
 
@@ -685,11 +704,11 @@ class TestOneLine:
         assert text_of(Outcome(self.FOUND), form="grouped", summary=False) == dedent(
             """\
             a.py:
-              6:9    FSR101 [*] another process can create out (it fails)
-              16:10  FSR101 another process can create out
+              6:9    FSR101 [*] another process can create out (it fails) [error, high confidence]
+              16:10  FSR101 another process can create out [error, high confidence]
 
             b.py:
-              1:1  FSR101 another process can create out
+              1:1  FSR101 another process can create out [error, high confidence]
 
             """
         )
@@ -735,7 +754,7 @@ class TestJson:
                     witness=Witness((WitnessStep(1, "mkdir(out)", "FileExistsError"),), "it dies"),
                     fix=fix(Applicability.SAFE),
                 ),
-                finding(Place("b.py", Span(1, 1, 1, 1)), strict=True, severity=Severity.INFO),
+                finding(Place("b.py", Span(1, 1, 1, 1)), strict=True, severity=Severity.NOTE),
             ),
             (Problem("c", "no"),),
             {"files": 2},
@@ -752,7 +771,9 @@ class TestJson:
             "end_column": 25,
             "function": "prepare",
             "severity": "error",
+            "confidence": "high",
             "evidence": "evident",
+            "scenario": "",
             "strict": False,
             "related": [
                 {"path": "b.py", "line": 1, "column": 2, "end_line": 3, "end_column": 4, "message": "here"}
@@ -831,17 +852,16 @@ class TestGithub:
         (command,) = self.commands(finding(Place("a.py", Span(6, 9, 6, 25)), witness=witness))
         assert command == (
             "::error file=a.py,line=6,col=9,endLine=6,endColumn=25,title=FSR101 check-then-mkdir"
-            "::another process can create out%0AOutcome: process 1 dies"
+            " (high confidence)::another process can create out%0AOutcome: process 1 dies"
         )
 
     def test_finding_on_multiple_lines_has_no_columns(self) -> None:
-        assert self.commands(finding(Place("a.py", Span(6, 9, 8, 2)))) == [
-            "::error file=a.py,line=6,endLine=8,title=FSR101 check-then-mkdir::another process can create out"
-        ]
+        (command,) = self.commands(finding(Place("a.py", Span(6, 9, 8, 2))))
+        assert command.startswith("::error file=a.py,line=6,endLine=8,title=FSR101 check-then-mkdir (high ")
 
     @pytest.mark.parametrize(
         ("severity", "level"),
-        [(Severity.ERROR, "error"), (Severity.WARNING, "warning"), (Severity.INFO, "notice")],
+        [(Severity.ERROR, "error"), (Severity.WARNING, "warning"), (Severity.NOTE, "notice")],
     )
     def test_severity_sets_the_level(self, severity: Severity, level: str) -> None:
         (command,) = self.commands(finding(Place("a.py", Span(1, 1, 1, 2)), severity=severity))
@@ -856,7 +876,7 @@ class TestGithub:
         )
         assert command == (
             "::error file=c%3A/50%25%2C%0D%0A%3A%3Aerror%3A%3Ax\\udcff.py,line=1,col=1,endLine=1,endColumn=2,"
-            "title=FSR101 check-then-mkdir::100%25, a:b%0D%0A::error::x\\udcff"
+            "title=FSR101 check-then-mkdir (high confidence)::100%25, a:b%0D%0A::error::x\\udcff"
         )
 
     def test_run_errors_are_annotations(self) -> None:

@@ -24,7 +24,7 @@ SOURCE: Final = "fsrace-lint"
 _SEVERITIES: Final = {
     Severity.ERROR: types.DiagnosticSeverity.Error,
     Severity.WARNING: types.DiagnosticSeverity.Warning,
-    Severity.INFO: types.DiagnosticSeverity.Information,
+    Severity.NOTE: types.DiagnosticSeverity.Information,
 }
 
 
@@ -72,6 +72,7 @@ class Writer:
             related_information=self._related(finding) if self._wishes.related else None,
             data={
                 "name": finding.name,
+                "confidence": finding.confidence,
                 "evidence": finding.evidence,
                 "applicability": None if fix is None else fix.applicability.value,
             }
