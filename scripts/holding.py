@@ -154,9 +154,12 @@ def broken(root: Path, reports: Mapping[str, str]) -> list[str]:
         found += _of_finding(tree, finding)
     for silent in document.get("silenced", ()):
         found += _of_silent(tree, silent)
-    said = [Told(f["path"], f["line"], f["column"], f["code"]) for f in document["findings"]]
     for name, told in FORMATS.items():
         if name in reports:
+            rows = document["findings"]
+            if name in _MOST_CERTAIN_FIRST:
+                rows = sorted(rows, key=_certainty)
+            said = [Told(row["path"], row["line"], row["column"], row["code"]) for row in rows]
             found += _differences(name, said, told(reports[name]))
     if "sarif" in reports:
         found += _of_sarif(tree, json.loads(reports["sarif"]))
@@ -209,6 +212,11 @@ def _of_place(tree: Tree, place: Json, what: str, kind: str) -> Iterator[str]:
         yield f"{_position(place)}: {what}: not a call: {text.at(span)!r}"
     elif kind == "node" and span not in text.nodes:
         yield f"{_position(place)}: {what}: not an expression or statement: {text.at(span)!r}"
+
+
+def _certainty(finding: Json) -> tuple[int, int]:
+    severities, confidences = ("error", "warning", "note"), ("high", "medium", "low")
+    return severities.index(finding["severity"]), confidences.index(finding["confidence"])
 
 
 def _differences(name: str, said: list[Told], told: list[Told]) -> Iterator[str]:
@@ -290,3 +298,5 @@ FORMATS: Final[Mapping[str, Callable[[str], list[Told]]]] = {
     "trace": _trace,
 }
 """Functions that parse the findings of each format, in the order of the report."""
+_MOST_CERTAIN_FIRST: Final = frozenset({"concise", "trace"})
+"""Formats for people, which list the most severe and certain findings first, not by place."""

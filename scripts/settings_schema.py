@@ -22,6 +22,7 @@ _PUNCTUATION: Final = r"\s!-/:-@\[-^`{-~"
 _IDENTIFIER: Final = rf"[^{_PUNCTUATION}0-9][^{_PUNCTUATION}]*"
 _DOTTED: Final = rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*"
 _NAME: Final = rf"{_DOTTED}|\*\.{_IDENTIFIER}"
+_MODULE: Final = rf"^(?!(?:.*\.)?(?:{'|'.join(keyword.kwlist)})(?:\.|$)){_DOTTED}$"
 _PLACE: Final = rf"/\S*|\$[^{_PUNCTUATION}]+"
 _ARGUMENT: Final = rf"(?:self|[0-9]+(?::(?:{_IDENTIFIER})?)?|:{_IDENTIFIER})"
 _DEFAULTS: Final = {"mode": "(?:=.*)?", "count": "(?:=.*)?", "path": "(?:=(?!true$).*)?"}
@@ -30,6 +31,13 @@ _FLAG: Final = rf"{_ARGUMENT}(?:=(?:true)?)?"
 _SELECTORS: Final = ("select", "extend-select", "ignore")
 _PATTERNS: Final = ("exclude", "extend-exclude")
 _PLACES: Final = ("shared-paths", "local-paths")
+_CHOICES: Final = {
+    "profile": settings.Profile,
+    "filesystem": settings.Filesystem,
+    "min-severity": settings.Severity,
+    "min-confidence": settings.Confidence,
+    "fail-on": settings.Severity,
+}
 _TYPES: Final[dict[type, str]] = {str: "string", bool: "boolean", int: "integer"}
 
 
@@ -72,9 +80,11 @@ def _table() -> Schema:
 def _key(field: msgspec.structs.FieldInfo) -> Schema:
     """Say what a key of the table takes."""
     key = field.encode_name
-    kinds = {"profile": settings.Profile, "filesystem": settings.Filesystem}
-    if key in kinds:
-        return {"enum": list(get_args(kinds[key])), "default": field.default}
+    if key in _CHOICES:
+        default = {} if field.default is None else {"default": field.default}
+        return {"enum": list(get_args(_CHOICES[key])), **default}
+    if key == "programs":
+        return _array({"$ref": "#/definitions/launched-program"})
     for keys, name in ((_SELECTORS, "selector"), (_PATTERNS, "pattern"), (_PLACES, "place")):
         if key in keys:
             return _array({"$ref": f"#/definitions/{name}"})
@@ -89,12 +99,7 @@ def _key(field: msgspec.structs.FieldInfo) -> Schema:
         kinds_known = {kind: _array({"$ref": f"#/definitions/{kind}"}) for kind in catalog.KINDS}
         return {"type": "object", "additionalProperties": False, "properties": kinds_known}
     if key == "helper-module":
-        words = "|".join(keyword.kwlist)
-        return {
-            "type": "string",
-            "pattern": rf"^(?!(?:.*\.)?(?:{words})(?:\.|$)){_DOTTED}$",
-            "examples": ["mypackage.fs_safe"],
-        }
+        return {"type": "string", "pattern": _MODULE, "examples": ["mypackage.fs_safe"]}
     return _typed(field.type) | ({"default": field.default} if isinstance(field.default, bool) else {})
 
 
@@ -125,7 +130,38 @@ def _definitions() -> dict[str, Schema]:
             "pattern": r"^(?!(?:[^]*/)?\.\.?(?:/|$))(?=[^]*[^/${}*])".replace("[^]", r"[\s\S]"),
             "examples": ["/mnt/*/data", "$SCRATCH", "checkpoint_dir"],
         },
+        "launched-program": _program(),
         **{kind: _kind(class_) for kind, class_ in catalog.KINDS.items()},
+    }
+
+
+def _program() -> Schema:
+    """Describe the tables of programs."""
+    said = catalog_page.descriptions(settings)
+    patterns = {
+        "file": r"^(?!/)(?!(?:[^]*/)?\.\.(?:/|$))[^]+$".replace("[^]", r"[\s\S]"),
+        "module": _MODULE,
+        "command": r"^[A-Za-z0-9_.-]+$",
+    }
+    values: dict[str, Schema] = {
+        **{key: {"type": "string", "pattern": pattern} for key, pattern in patterns.items()},
+        "processes": {"type": "integer", "minimum": 1},
+        "role": {"enum": list(get_args(settings.Role)), "default": "rank"},
+        "launcher": {"type": "string"},
+    }
+    fields = msgspec.structs.fields(settings.ProgramSettings)
+    return {
+        "description": " ".join(inspect.cleandoc(settings.ProgramSettings.__doc__ or "").split()),
+        "type": "object",
+        "additionalProperties": False,
+        "oneOf": [{"required": [key]} for key in patterns],
+        "properties": {
+            field.encode_name: {
+                "description": said["ProgramSettings", field.name],
+                **values[field.encode_name],
+            }
+            for field in fields
+        },
     }
 
 
