@@ -116,7 +116,7 @@ class TestFilters:
     def test_filter_by_severity(self, tab: Tab) -> None:
         tick(tab, "severity", "warning")
         assert tab.ask(VISIBLE) == "5:1,5:4"
-        tick(tab, "severity", "info")
+        tick(tab, "severity", "note")
         assert tab.ask(VISIBLE) == "5:1,5:2,5:4,5:5"
         assert tab.ask(STATUS) == "4 of 6 shown"
 
