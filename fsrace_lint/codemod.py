@@ -11,6 +11,7 @@ from libcst.codemod import CodemodCommand, SkipFile
 
 from fsrace_lint import rules
 from fsrace_lint.config import settings
+from fsrace_lint.config.roots import find_root
 from fsrace_lint.pipeline import project_settings, repair
 from fsrace_lint.pipeline.run import Run
 
@@ -62,7 +63,7 @@ class FixCommand(CodemodCommand):
         if self.context.filename is None:
             raise SkipFile("a file without a name cannot be fixed, because its project is unknown")
         file = Path(self.context.filename).resolve()
-        run = _project(settings.find_root(file), self.select)
+        run = _project(find_root(file), self.select)
         relative = next((name for name, known in run.files.items() if known.source.file == file), None)
         if relative is None:
             raise SkipFile(f"{file} is excluded by the settings")

@@ -15,8 +15,8 @@ from flake8.exceptions import ExecutionError  # type: ignore[import-untyped,unus
 from flake8.violation import Violation  # type: ignore[import-untyped,unused-ignore]
 
 from fsrace_lint import __version__
-from fsrace_lint.config import settings
-from fsrace_lint.config.settings import SettingsError
+from fsrace_lint.config.roots import find_root, is_project
+from fsrace_lint.config.validation import SettingsError
 from fsrace_lint.engine.parallel.progress import SILENT
 from fsrace_lint.files import source
 from fsrace_lint.findings.baseline import RULE_FAILURE
@@ -117,10 +117,9 @@ class Plugin:
         """
         try:
             with internal_error.guard(SettingsError):
-                for root in dict.fromkeys(settings.find_root(Path(name)) for name in cls.named):
+                for root in dict.fromkeys(map(cls._root, cls.named)):
                     chosen = _settings(root, cls.profile)
-                    is_project = any((root / marker).exists() for marker in settings.ROOT_MARKERS)
-                    if is_project and cls.stdin is None and _forks():
+                    if is_project(root) and cls.stdin is None and _forks():
                         _run(chosen)
         except (SettingsError, internal_error.InternalError) as error:
             raise ExecutionError(visible(f"fsrace-lint: {error}")) from error
@@ -153,7 +152,7 @@ class Plugin:
 
     def _found(self, run_of: Callable[[Settings], Run]) -> Iterator[Finding]:
         file = Path(self.filename)
-        chosen = _settings(settings.find_root(self._through()), self.profile)
+        chosen = _settings(self._root(self.filename), self.profile)
         run = run_of(chosen)
         _, _, relative = source.names_of(file, chosen.root)
         if relative in run.links:
@@ -180,11 +179,10 @@ class Plugin:
             if not self.noqa or self._flake8_drops(finding.code, finding.place.span.line):
                 yield finding
 
-    def _through(self) -> Path:
-        """Return the command-line argument that led to the file, because its project applies."""
-        file = source.absolute_path(Path(self.filename))
-        above = [name for name in self.named if source.path_below(file, name) and self.filename != self.stdin]
-        return Path(max(above, key=len, default=file))
+    @classmethod
+    def _root(cls, file: str) -> Path:
+        """Return the project of a file."""
+        return find_root(Path(file), () if file == cls.stdin else map(Path, cls.named))
 
     def _flake8_drops(self, code: str, line: int) -> bool:
         """Return whether flake8 also treats the comment as a suppression.

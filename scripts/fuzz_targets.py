@@ -19,7 +19,8 @@ import msgspec
 from fsrace_lint import catalog, report, rules
 from fsrace_lint.catalog import reading
 from fsrace_lint.config import settings
-from fsrace_lint.config.settings import Settings, SettingsError
+from fsrace_lint.config.settings import Settings
+from fsrace_lint.config.validation import SettingsError
 from fsrace_lint.files import source
 from fsrace_lint.files.source import Source, Unreadable
 from fsrace_lint.files.spans import Place, Span

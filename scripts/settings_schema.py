@@ -13,7 +13,7 @@ import msgspec
 from fsrace_lint import catalog, rules
 from fsrace_lint.catalog.entries import CatalogEntry, Returns
 from fsrace_lint.catalog.reading import listed
-from fsrace_lint.config import settings
+from fsrace_lint.config import settings, tables
 
 Schema: TypeAlias = "dict[str, Any]"
 
@@ -56,7 +56,7 @@ def table() -> str:
 
 def file() -> str:
     """Give the schema of a `pyproject.toml` of which only our table is described; as `table` else."""
-    tool = {"type": "object", "properties": {settings.TABLE: _table()}}
+    tool = {"type": "object", "properties": {tables.TABLE: _table()}}
     said = "The part of pyproject.toml that fsrace-lint reads."
     return _document({"description": said, "type": "object", "properties": {"tool": tool}})
 
@@ -67,9 +67,9 @@ def _document(schema: Schema) -> str:
 
 
 def _table() -> Schema:
-    said = catalog_page.descriptions(settings)
+    said = catalog_page.descriptions(tables)
     properties = {}
-    for field in msgspec.structs.fields(settings.Table):
+    for field in msgspec.structs.fields(tables.Table):
         described = said.get(("Table", field.name))
         if described is None:
             raise ValueError(f"Table.{field.name} has no docstring")
@@ -137,7 +137,7 @@ def _definitions() -> dict[str, Schema]:
 
 def _program() -> Schema:
     """Describe the tables of programs."""
-    said = catalog_page.descriptions(settings)
+    said = catalog_page.descriptions(tables)
     patterns = {
         "file": r"^(?!/)(?!(?:[^]*/)?\.\.(?:/|$))[^]+$".replace("[^]", r"[\s\S]"),
         "module": _MODULE,
@@ -146,12 +146,12 @@ def _program() -> Schema:
     values: dict[str, Schema] = {
         **{key: {"type": "string", "pattern": pattern} for key, pattern in patterns.items()},
         "processes": {"type": "integer", "minimum": 1},
-        "role": {"enum": list(get_args(settings.Role)), "default": "rank"},
+        "role": {"enum": list(get_args(tables.Role)), "default": "rank"},
         "launcher": {"type": "string"},
     }
-    fields = msgspec.structs.fields(settings.ProgramSettings)
+    fields = msgspec.structs.fields(tables.ProgramSettings)
     return {
-        "description": " ".join(inspect.cleandoc(settings.ProgramSettings.__doc__ or "").split()),
+        "description": " ".join(inspect.cleandoc(tables.ProgramSettings.__doc__ or "").split()),
         "type": "object",
         "additionalProperties": False,
         "oneOf": [{"required": [key]} for key in patterns],

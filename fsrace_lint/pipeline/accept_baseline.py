@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fsrace_lint.pipeline.run import Checked, Run
 
 
-def pruned(run: Run, checked: Checked, known: Baseline) -> Baseline:
+def pruned(run: Run, checked: Checked, known: Baseline, file: str | None = None) -> Baseline:
     """Return a baseline without the entries that no longer match.
 
     Entries that the run could not see stay: those of files that it did not check, of rules that were off, and
@@ -25,10 +25,13 @@ def pruned(run: Run, checked: Checked, known: Baseline) -> Baseline:
         run: The run that was checked.
         checked: The result of the run.
         known: The baseline.
+        file: Its absolute path. Entries of files to which it does not apply stay. None if it applies to all.
     """
     others = frozenset(map(spelled, (*run.files, *run.links))) - checked.seen.files
 
     def was_checked(entry: Key) -> bool:
+        if file is not None and run.settings.of(entry.path).baseline != file:
+            return False
         if not run.settings.selects(entry.code, entry.path) or entry.path in others:
             return False
         return entry.path in checked.seen.files or _is_missing(run, entry.path)

@@ -12,10 +12,12 @@ from fsrace_lint.pipeline.project_cache import CacheUse, ProjectCache
 from fsrace_lint.pipeline.run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from fsrace_lint.config.settings import Settings
+    from fsrace_lint.files.source import Unreadable
+    from fsrace_lint.pipeline.discover import Found
     from fsrace_lint.pipeline.program_list import ListedProgram
     from fsrace_lint.pipeline.run import Checked
     from fsrace_lint.pipeline.warm import WarmProjects
@@ -56,20 +58,14 @@ def check(
         The run and the result of each project, in the order in which the projects were named.
 
     Raises:
+        SettingsError: The settings below the root of a project are invalid.
         BaselineError: The settings name a baseline that cannot be used.
         NotWarmError: A project is not in `warm`, or too many files are requested.
         ChangedError: A file of such a project changed during the run.
     """
-    projects: dict[Settings, list[Path]] = {}
-    for path in paths:
-        projects.setdefault(load_settings(path), []).append(path)
     results = []
-    for settings, named in projects.items():
-        with observer.phase("find"):
-            told = observer.leaves_out if observer.curious else None
-            found = discover.look(named, settings, force_exclude=force_exclude, told=told)
-        top = source.absolute_path(settings.root)
-        whole = top in map(source.absolute_path, named)
+    projects = _projects(paths, load_settings, observer, force_exclude=force_exclude)
+    for settings, named, found, whole in projects:
 
         def judged(run: Run) -> tuple[Run, Checked]:
             run.named = tuple(map(source.absolute_path, named))  # noqa: B023  # called immediately
@@ -87,6 +83,39 @@ def check(
         else:
             results.append(judged(warm.run(settings, found, observer, whole=whole)))
     return results
+
+
+def _projects(
+    paths: Iterable[Path],
+    load_settings: Callable[[Path], Settings],
+    observer: Observer,
+    *,
+    force_exclude: bool = False,
+) -> list[tuple[Settings, list[Path], list[Found | Unreadable], bool]]:
+    """Find the files to check, by project. Projects in the named directories are checked on their own.
+
+    Returns:
+        For each project: its settings, the named paths, the files, and whether these are all of its files.
+    """
+    told = observer.leaves_out if observer.curious else None
+    named: dict[Settings, list[Path]] = {}
+    found: dict[Settings, list[Found | Unreadable]] = {}
+    pending = list(paths)
+    while pending:
+        part: dict[Settings, list[Path]] = {}
+        for path in pending:
+            part.setdefault(load_settings(path), []).append(path)
+        pending = []
+        for settings, some in part.items():
+            with observer.phase("find"):
+                looked = discover.look(some, settings, force_exclude=force_exclude, told=told, others=pending)
+            named.setdefault(settings, []).extend(some)
+            found.setdefault(settings, []).extend(looked)
+    roots = {settings: source.absolute_path(settings.root) for settings in named}
+    return [
+        (settings, some, found[settings], roots[settings] in map(source.absolute_path, some))
+        for settings, some in named.items()
+    ]
 
 
 class ProjectPrograms(NamedTuple):
@@ -123,14 +152,8 @@ def list_programs(
     Returns:
         The programs of each project, in the order in which the projects were named.
     """
-    projects: dict[Settings, list[Path]] = {}
-    for path in paths:
-        projects.setdefault(load_settings(path), []).append(path)
     results = []
-    for settings, named in projects.items():
-        with observer.phase("find"):
-            found = discover.look(named, settings)
-        whole = source.absolute_path(settings.root) in map(source.absolute_path, named)
+    for settings, _, found, whole in _projects(paths, load_settings, observer):
 
         def listed(memory: ProjectCache | None, *, streaming: bool) -> tuple[Run, ProjectPrograms]:
             how: dict[str, Any] = {"memory": memory, "whole": whole, "jobs": jobs, "streaming": streaming}  # noqa: B023  # called immediately

@@ -9,12 +9,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from fsrace_lint.config.roots import ROOT_MARKERS, is_other
+from fsrace_lint.config.tables import FILE
 from fsrace_lint.files.bounded_read import read
 from fsrace_lint.files.gitignore import Ignore, ignored, text_of
-from fsrace_lint.files.globs import glob, matcher
+from fsrace_lint.files.globs import glob
 from fsrace_lint.files.source import Unreadable, absolute_path, names_of, path_below, relative_path
 from fsrace_lint.files.stat_signature import Status
 from fsrace_lint.launches import is_launch_file
+from fsrace_lint.pipeline import project_settings
+from fsrace_lint.pipeline.exclusions import GITIGNORE, TEST, TEST_PATTERNS, Exclusions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -24,20 +28,11 @@ if TYPE_CHECKING:
 LeftOut: TypeAlias = "Callable[[str, str], None]"
 """Called with each path that is left out, and the reason."""
 
-DEFAULT_EXCLUDES: Final = tuple(
-    ".git/ .hg/ .svn/ .tox/ .nox/ .venv/ venv/ __pycache__/ .eggs/ *.egg-info/ build/ dist/ "  # noqa: SIM905
-    "_build/ node_modules/ site-packages/ .mypy_cache/ .pytest_cache/ .ruff_cache/ .fsrace_cache/".split()
-)
-TEST_PATTERNS: Final = ("test/", "tests/", "doc/", "docs/", "conftest.py")
-TEST_NAMES: Final = ("test_*.py", "*_test.py")
-"""Names of tests, and of programs that evaluate a model, such as `tools/test_net.py`."""
 SUFFIXES: Final = (".py", ".pyw")
 
 _COLLECTED: Final = (b"def test", b"class Test", b"TestCase", b"pytest", b"unittest")
 """Strings in files from which a test runner collects tests."""
-_TEST: Final = "test or documentation (see `--include-tests`)"
 _VENV: Final = "virtual environment"
-_GITIGNORE: Final = "excluded by `.gitignore`"
 
 
 class Found(NamedTuple):
@@ -49,6 +44,7 @@ class Found(NamedTuple):
         is_link: Whether the file is a symbolic link.
         status: The result of `os.stat()`, which follows links. None if the file does not exist.
         is_launch: Whether it is not a Python file, but one that can contain launch commands.
+        table: The settings in this file, if it is a `pyproject.toml` below the root with a table.
     """
 
     path: str
@@ -56,6 +52,7 @@ class Found(NamedTuple):
     is_link: bool
     status: os.stat_result | None
     is_launch: bool = False
+    table: Settings | None = None
 
 
 class _Listing(NamedTuple):
@@ -65,18 +62,24 @@ class _Listing(NamedTuple):
         status: The status of the directory when it was listed.
         ignores: The `.gitignore` files of the parent directories that apply to it.
         own: The `.gitignore` file of the directory itself.
+        settings: The settings that apply to its files.
         folders: The path and the relative prefix of each subdirectory to walk.
         files: For each file: its path, its relative path, whether it is a link, and whether it is named like
             a test.
         launches: For each file that can contain launch commands: its path and its relative path.
+        has_table: Whether it contains a `pyproject.toml`.
+        is_other: Whether it belongs to another project. Then nothing in it is listed.
     """
 
     status: Status
     ignores: tuple[Ignore, ...]
     own: Ignore | None
+    settings: Settings
     folders: list[tuple[str, str]]
     files: list[tuple[str, str, bool, bool]]
     launches: list[tuple[str, str]]
+    has_table: bool = False
+    is_other: bool = False
 
 
 class FolderListings:
@@ -117,58 +120,69 @@ class _Walk:
         self,
         settings: Settings,
         *,
-        include_tests: bool,
+        all_tests: bool = False,
         told: LeftOut | None = None,
         listings: FolderListings | None = None,
     ) -> None:
         self.root = absolute_path(settings.root)
-        self.settings = settings
         self.told = told
+        self.tables: dict[str, Settings] = {}
+        """The settings in directories below the root, by directory."""
+        self.others: list[Path] = []
+        """The directories that belong to other projects."""
+        self._settings, self._all_tests = settings, all_tests
         self._listings = FolderListings() if listings is None else listings
-        chosen = DEFAULT_EXCLUDES if settings.exclude is None else settings.exclude
-        tests = () if include_tests else TEST_PATTERNS
-        self._is_named_as_test = matcher([] if include_tests else [glob(text) for text in TEST_NAMES])
-        self._kinds = {
-            f"excluded by {'the default of ' * (settings.exclude is None)}`exclude`": chosen,
-            "excluded by `extend-exclude`": settings.extend_exclude,
-            _TEST: tests,
-        }
-        globs = [glob(text) for texts in self._kinds.values() for text in texts]
-        self.excludes_folder = matcher(globs)
-        self.excludes_file = matcher([g for g in globs if not g.folders_only])
         self._ignore = functools.cache(Ignore)
+        self._exclusions = functools.cache(self._exclusions_of)
+        self._nested = functools.cache(project_settings.read_nested)
 
-    def ignores_above(self, top: str) -> tuple[Ignore, ...]:
-        """Read the `.gitignore` files from the root to the parent of a directory.
+    def _exclusions_of(self, settings: Settings) -> Exclusions:
+        return Exclusions(settings, include_tests=settings.include_tests or self._all_tests)
 
-        If they ignore the directory itself, they do not apply, because the user named the directory.
+    def _applying(self, folder: str, above: Settings) -> Settings:
+        """Return the settings that apply in a directory, from its own table or from a directory above."""
+        below = path_below(folder, self.root)
+        own = None if below is None else self._nested(below, self._settings)
+        if below is None or own is None:
+            return above
+        self.tables[below] = own
+        return own
+
+    def above(self, top: str) -> tuple[tuple[Ignore, ...], Settings]:
+        """Read what applies to a directory or file from the root to its parent.
+
+        Returns:
+            The `.gitignore` files, and the settings. If the files ignore the path itself, they do not apply,
+            because the user named the path.
         """
-        below = path_below(top, self.root)
-        if not below or not self.settings.respect_gitignore:
-            return ()
-        found, folder, base = list[Ignore](), self.root, ""
-        for name in Path(below).parts:
-            found.append(Ignore(folder, base))
-            if ignored(found, base + name, folder=True):
-                return ()
+        settings, found, folder, base, is_ignored = self._settings, list[Ignore](), self.root, "", False
+        for name in Path(path_below(top, self.root) or "").parts:
+            settings = self._applying(folder, settings)
+            if settings.respect_gitignore:
+                found.append(self._ignore(folder, base))
+            else:
+                found.clear()
+            is_ignored |= ignored(found, base + name, folder=True)
             folder, base = os.path.join(folder, name), f"{base}{name}/"
-        return tuple(found)
+        return (() if is_ignored else tuple(found)), settings
 
     def leaves_out(self, file: str) -> str | None:
         """Return why a walk from the root skips a file or a directory, or None if it does not."""
         folder, base, ignores = _above(file, self.root), "", list[Ignore]()
-        names = Path(path_below(file, folder) or "").parts
+        names, settings = Path(path_below(file, folder) or "").parts, self._settings
         for index, name in enumerate(names, 1):
-            if self.settings.respect_gitignore:
+            settings = self._applying(folder, settings)
+            if settings.respect_gitignore:
                 ignores.append(self._ignore(folder, base))
-            folder, path = os.path.join(folder, name), base + name
+            else:
+                ignores.clear()
+            folder, path, rules = os.path.join(folder, name), base + name, self._exclusions(settings)
             is_folder = index < len(names) or os.path.isdir(folder)
-            excludes = self.excludes_folder if is_folder else self.excludes_file
-            if excludes(name, path) or ignored(ignores, path, folder=is_folder):
-                return self._reason(name, path, folder=is_folder)
-            if not is_folder and self._is_named_as_test(name, path) and _is_collected(folder):
-                return _TEST
-            if is_folder and self.settings.exclude is None and Path(folder, "pyvenv.cfg").exists():
+            if rules.excludes(name, path, folder=is_folder) or ignored(ignores, path, folder=is_folder):
+                return self._reason(rules, name, path, folder=is_folder)
+            if not is_folder and rules.is_named_as_test(name) and _is_collected(folder):
+                return TEST
+            if is_folder and settings.exclude is None and Path(folder, "pyvenv.cfg").exists():
                 return _VENV
             base = f"{path}/"
         return None
@@ -178,20 +192,23 @@ class _Walk:
         below = path_below(top, self.root)
         is_below = below is not None or top == self.root
         prefix = f"{below}/" if below else ""
-        pending = [(top, prefix, self.ignores_above(top))]
+        pending = [(top, prefix, *self.above(top))]
         while pending:
-            folder, prefix, ignores = pending.pop()
+            folder, prefix, ignores, settings = pending.pop()
             try:
-                listing = self._listed(folder, prefix, ignores, is_top=folder == top)
+                listing = self._listed(folder, prefix, ignores, settings, is_top=folder == top)
             except OSError as error:
                 reason = f"cannot list the directory: {error.strerror or error}"
                 yield Unreadable(*names_of(Path(folder), Path(self.root)), reason)
                 continue
+            self.others += [Path(folder)] * listing.is_other
+            settings = listing.settings
             ignores = ignores if listing.own is None else (*ignores, listing.own)
-            pending += [(path, below, ignores) for path, below in listing.folders]
+            ignores = ignores if settings.respect_gitignore else ()
+            pending += [(path, below, ignores, settings) for path, below in listing.folders]
             for path, below, is_link, is_named_as_test in listing.files:
                 if is_named_as_test and _is_collected(path):
-                    self._tell(path, _TEST)
+                    self._tell(path, TEST)
                     continue
                 status = _status(path)
                 if status is not None and stat.S_ISREG(status.st_mode):
@@ -200,7 +217,9 @@ class _Walk:
             for path, below in listing.launches if is_below else ():
                 yield Found(path, below, is_link=False, status=None, is_launch=True)
 
-    def _listed(self, folder: str, prefix: str, ignores: tuple[Ignore, ...], *, is_top: bool) -> _Listing:
+    def _listed(
+        self, folder: str, prefix: str, ignores: tuple[Ignore, ...], settings: Settings, *, is_top: bool
+    ) -> _Listing:
         """Return the listing of a directory, from the previous walk if it still holds.
 
         Raises:
@@ -208,8 +227,11 @@ class _Walk:
         """
         status = Status.of(os.stat(folder))
         listing = self._listings.known(folder, status, ignores)
+        if listing is not None:
+            applying = self._applying(folder, settings) if listing.has_table else settings
+            listing = listing if listing.settings == applying else None
         if listing is None:
-            listing = _Listing(status, ignores, None, [], [], [])
+            listing = _Listing(status, ignores, None, settings, [], [], [])
             listing = self._fill(listing, folder, prefix, is_top=is_top)
         self._listings.folders[folder] = listing
         return listing
@@ -217,11 +239,17 @@ class _Walk:
     def _fill(self, listing: _Listing, folder: str, prefix: str, *, is_top: bool) -> _Listing:
         with os.scandir(folder) as entries:
             found = {entry.name: entry for entry in entries}
-        if self.settings.exclude is None and not is_top and "pyvenv.cfg" in found:
+        if listing.settings.exclude is None and not is_top and "pyvenv.cfg" in found:
             self._tell(folder, _VENV)
             return listing
+        is_marked = not is_top and not found.keys().isdisjoint(ROOT_MARKERS)
+        if is_marked and is_other(Path(folder), found, Path(self.root)):
+            return listing._replace(is_other=True)
+        if FILE in found:
+            listing = listing._replace(settings=self._applying(folder, listing.settings), has_table=True)
+        settings, rules = listing.settings, self._exclusions(listing.settings)
         ignores = listing.ignores
-        if self.settings.respect_gitignore and ".gitignore" in found:
+        if settings.respect_gitignore and ".gitignore" in found:
             own = Ignore(folder, prefix)
             listing, ignores = listing._replace(own=own), (*ignores, own)
         for name, entry in found.items():
@@ -229,35 +257,23 @@ class _Walk:
             is_launch = not is_folder and not name.endswith(SUFFIXES)
             if is_launch and not (is_launch_file(path) and entry.is_file(follow_symlinks=False)):
                 continue
-            excludes = self.excludes_folder if is_folder else self.excludes_file
-            if excludes(name, path) or ignored(ignores, path, folder=is_folder):
-                self._tell(entry.path, self._reason(name, path, folder=is_folder))
+            if rules.excludes(name, path, folder=is_folder) or ignored(ignores, path, folder=is_folder):
+                self._tell(entry.path, self._reason(rules, name, path, folder=is_folder))
             elif is_launch:
                 listing.launches.append((entry.path, path))
             elif is_folder:
                 listing.folders.append((entry.path, f"{path}/"))
             else:
-                is_named_as_test = self._is_named_as_test(name, path)
-                listing.files.append((entry.path, path, entry.is_symlink(), is_named_as_test))
+                listing.files.append((entry.path, path, entry.is_symlink(), rules.is_named_as_test(name)))
         return listing
 
     def _tell(self, path: str, reason: str) -> None:
         if self.told is not None:
             self.told(path, reason)
 
-    def _reason(self, name: str, path: str, *, folder: bool) -> str:
-        """Return why an entry is left out."""
-        kinds = self._matchers.items() if self.told is not None else ()
-        return next((kind for kind, is_for in kinds if is_for[folder](name, path)), _GITIGNORE)
-
-    @functools.cached_property
-    def _matchers(self) -> dict[str, tuple[Callable[[str, str], bool], Callable[[str, str], bool]]]:
-        """Matchers for files and for directories, by reason."""
-        found = {}
-        for kind, texts in self._kinds.items():
-            globs = [glob(text) for text in texts]
-            found[kind] = matcher([one for one in globs if not one.folders_only]), matcher(globs)
-        return found
+    def _reason(self, rules: Exclusions, name: str, path: str, *, folder: bool) -> str:
+        """Return why an entry is left out. Only `told` needs the exact reason."""
+        return GITIGNORE if self.told is None else rules.reason(name, path, folder=folder)
 
 
 def _is_collected(file: str) -> bool:
@@ -298,7 +314,21 @@ def leaves_out(file: Path, settings: Settings) -> bool:
     Returns:
         True if a pattern or a `.gitignore` file excludes the file or one of its directories.
     """
-    return _Walk(settings, include_tests=settings.include_tests).leaves_out(absolute_path(file)) is not None
+    return _Walk(settings).leaves_out(absolute_path(file)) is not None
+
+
+def applying(path: Path, settings: Settings) -> Settings:
+    """Return the settings that apply to a file or directory.
+
+    Args:
+        path: The path.
+        settings: The settings of its project.
+
+    Raises:
+        SettingsError: The settings in a directory are invalid.
+    """
+    top = absolute_path(path)
+    return _Walk(settings).above(os.path.join(top, FILE) if os.path.isdir(top) else top)[1]
 
 
 def find(
@@ -330,6 +360,7 @@ def look(
     force_exclude: bool = False,
     told: LeftOut | None = None,
     listings: FolderListings | None = None,
+    others: list[Path] | None = None,
 ) -> list[Found | Unreadable]:
     """Find the files to check like `find`, and return their status too.
 
@@ -339,13 +370,18 @@ def look(
         force_exclude: As for `find`.
         told: As for `find`.
         listings: Known directory listings, updated by this walk. For one directory that is walked repeatedly.
+        others: Receives the directories that belong to other projects, in which nothing is found.
 
     Returns:
-        The files, those that can contain launch commands, and the directories that cannot be listed, sorted
-        by path.
+        The files, those that can contain launch commands or settings, and the directories that cannot be
+        listed, sorted by path.
+
+    Raises:
+        SettingsError: The settings in a directory are invalid.
     """
     found: dict[str, Found | Unreadable] = {}
-    whole = _Walk(settings, include_tests=settings.include_tests, told=told, listings=listings)
+    whole = _Walk(settings, told=told, listings=listings)
+    tests = _Walk(settings, all_tests=True, told=told)
     for path in paths:
         top = absolute_path(path)
         reason = whole.leaves_out(top) if force_exclude else None
@@ -354,12 +390,18 @@ def look(
                 told(top, reason)
             continue
         if not os.path.isdir(top):
+            whole.above(top)
             found[top] = known(path, settings.root)
             continue
         is_test = is_test_path(f"{relative_path(top, whole.root)}/-") and not force_exclude
-        walk = _Walk(settings, include_tests=True, told=told) if is_test else whole
-        for item in walk.walk(top):
+        for item in (tests if is_test else whole).walk(top):
             found[str(item.file) if isinstance(item, Unreadable) else item.path] = item
+    for table in (whole.tables | tests.tables).values():
+        file = absolute_path(table.file)
+        below = f"{table.folder}/{FILE}"
+        found[file] = Found(file, below, is_link=False, status=None, is_launch=True, table=table)
+    if others is not None:
+        others += dict.fromkeys(whole.others + tests.others)
     return [found[name] for name in sorted(found)]
 
 

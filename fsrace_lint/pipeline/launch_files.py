@@ -15,9 +15,10 @@ from fsrace_lint.files import source
 from fsrace_lint.launches.model import Launch, Origin, Target, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from fsrace_lint.config.settings import ProgramSettings, Settings
+    from fsrace_lint.config.settings import Settings
+    from fsrace_lint.config.tables import ProgramSettings
     from fsrace_lint.engine import store
     from fsrace_lint.pipeline.discover import Found
 
@@ -50,7 +51,7 @@ class LaunchFiles:
             found: The files.
         """
         self._settings = settings
-        self._files = sorted((item.relative, item.path) for item in found)
+        self._files = sorted({(item.relative, item.path) for item in found})
 
     @functools.cached_property
     def digest(self) -> bytes:
@@ -98,14 +99,17 @@ class LaunchFiles:
     @functools.cached_property
     def _set(self) -> tuple[Launch, ...]:
         """The launches in the settings."""
-        programs = self._settings.programs
-        if not programs:
-            return ()
-        file = Path(self._settings.programs_file)
+        tables = {one.programs_file: one.programs for one in self._settings.every if one.programs}
+        return tuple(
+            launch for file, programs in tables.items() for launch in self._set_in(Path(file), programs)
+        )
+
+    def _set_in(self, file: Path, programs: Sequence[ProgramSettings]) -> Iterator[Launch]:
+        """Yield the launches in one table."""
         shown, _, relative = source.names_of(file, self._settings.root)
         lines = _lines_of_tables(file)
-        return tuple(
-            Launch(
+        for place, program in enumerate(programs):
+            yield Launch(
                 path=relative,
                 line=lines[place] if place < len(lines) else 1,
                 origin=Origin.SETTINGS,
@@ -116,11 +120,9 @@ class LaunchFiles:
                 processes=program.processes,
                 several=program.processes != 1,
                 role="worker" if program.role == "worker" else "rank",
-                arguments=(),
+                arguments=("",),
                 reported=shown,
             )
-            for place, program in enumerate(programs)
-        )
 
     @property
     def _paths(self) -> list[Path]:

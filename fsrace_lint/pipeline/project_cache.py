@@ -5,15 +5,14 @@ from __future__ import annotations
 import contextlib
 import enum
 import hashlib
-import os
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
-from fsrace_lint.config.settings import ROOT_MARKERS
+from fsrace_lint.config.roots import is_project
 from fsrace_lint.engine import store
 from fsrace_lint.engine.store.folder import NAME
 from fsrace_lint.files.source import path_below
@@ -37,8 +36,10 @@ _MARKS: Final = ("\\x", "\\u", "\\U")
 """Substrings to search before `_STEERS`, because they are rare."""
 _EVIDENCE: Final = frozenset({"evident", "likely", "plausible", "none"})
 _CONFIDENCE: Final = frozenset({"high", "medium", "low"})
-_ELSEWHERE: Final = frozenset({"root", "catalog_origin", "programs_file", "baseline", "cache_dir"})
-"""Settings whose values are locations, which do not affect the findings."""
+_ELSEWHERE: Final = frozenset(
+    {"root", "catalog_origin", "programs_file", "baseline", "cache_dir", "nested", "overrides"}
+)
+"""Settings whose values are locations, which do not affect the findings, or are part of the key elsewhere."""
 FEW: Final = 8
 """The maximum number of changed files that are compared with their cached versions."""
 _OURS: Final = b"ours"
@@ -53,8 +54,7 @@ def folder_of(settings: Settings) -> Path | None:
     """
     if settings.cache_dir:
         return Path(settings.cache_dir)
-    root = settings.root
-    return root / NAME if any(os.path.lexists(root / marker) for marker in ROOT_MARKERS) else None
+    return settings.root / NAME if is_project(settings.root) else None
 
 
 class CacheUse(enum.Enum):
@@ -69,7 +69,7 @@ class Cacheable(Protocol):
     """A run, as its cache sees it."""
 
     settings: Settings
-    baseline: Baseline
+    baselines: dict[str, Baseline]
     files: dict[str, ProjectFile]
     links: dict[str, str]
     launch_files: LaunchFiles
@@ -324,12 +324,13 @@ def _key(run: Cacheable, before: Mapping[str, str]) -> bytes:
         run: The run.
         before: Old digests of some files, to use instead of the current ones.
     """
-    fields = msgspec.structs.asdict(run.settings)
-    chosen = {name: value for name, value in fields.items() if name not in _ELSEWHERE}
+    applying = [
+        (run.baselines[one.baseline].read if one.baseline else None, sorted(_chosen(one)))
+        for one in run.settings.every
+    ]
     about = (
         _where(str(run.settings.root)),
-        sorted(chosen.items()),
-        run.baseline.read,
+        applying,
         sorted(run.links.items()),
         run.launch_files.digest,
     )
@@ -338,6 +339,12 @@ def _key(run: Cacheable, before: Mapping[str, str]) -> bytes:
         content = before.get(relative) or run.files[relative].digest
         digest.update(f"{relative}\0{content}\0".encode("utf-8", "surrogatepass"))
     return digest.digest()
+
+
+def _chosen(settings: Settings) -> Iterator[tuple[str, Any]]:
+    """Yield the settings of one table that affect the findings."""
+    fields = msgspec.structs.asdict(settings).items()
+    return ((name, value) for name, value in fields if name not in _ELSEWHERE)
 
 
 def _where(root: str) -> tuple[str, ...]:

@@ -47,7 +47,6 @@ class Linkable(Protocol):
     memory: ProjectCache | None
     jobs: int
     streaming: bool
-    baseline: Baseline
     files: dict[str, ProjectFile]
     targets: list[str]
     links: dict[str, str]
@@ -58,12 +57,15 @@ class Linkable(Protocol):
     def link(self) -> tuple[dict[str, Module | None], Project]:
         """Link the files on the first call, and return the modules and the project."""
 
+    def baseline_of(self, relative: str) -> Baseline:
+        """Return the baseline that applies to a file."""
+
 
 def entries(run: Linkable) -> catalog.Catalog:
     """Return the library models of the project of a run, including its own."""
     chosen = run.settings
     kept = b"" if run.memory is None else run.memory.entries(catalog.packed)
-    return catalog.extended(chosen.catalog, chosen.catalog_origin, chosen.helper_module, kept)
+    return catalog.extended(chosen.catalogs, chosen.helper_modules, kept)
 
 
 def linked(run: Linkable) -> tuple[dict[str, Module | None], Project]:
@@ -139,7 +141,8 @@ def judged_of(
     """
     active = functools.partial(_was_asked, run.settings, relative=relative, failed=failed)
     with run.observer.phase("suppress"):
-        return judge(run.files[relative].source, found, run.baseline, active, profile=run.settings)
+        known, governing = run.baseline_of(relative), run.settings.of(relative)
+        return judge(run.files[relative].source, found, known, active, profile=governing)
 
 
 def silenced(run: Linkable, relative: str, judged: JudgedFindings) -> list[Silenced]:

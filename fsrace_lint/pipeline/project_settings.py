@@ -49,9 +49,33 @@ def read_settings(root: Path, **changes: Any) -> Settings:
         CatalogError: The library models in the settings are invalid.
     """
     chosen = settings.with_overrides(settings.load(root, NAMES), **changes)
+    _validate_catalog(chosen)
+    baseline.of(chosen)
+    return chosen
+
+
+def read_nested(folder: str, above: Settings) -> Settings | None:
+    """Read the settings in another directory of a project, with the overrides of the project.
+
+    Args:
+        folder: The directory, relative to the project root.
+        above: The settings of the project.
+
+    Returns:
+        The settings, or None if the directory has none.
+
+    Raises:
+        SettingsError: The settings are invalid.
+        CatalogError: The library models in the settings are invalid.
+    """
+    chosen = settings.load_nested(folder, above, NAMES)
+    if chosen is not None:
+        _validate_catalog(chosen)
+    return chosen
+
+
+def _validate_catalog(chosen: Settings) -> None:
     if chosen.catalog:
         from fsrace_lint import catalog  # noqa: PLC0415  # few projects have library models of their own
 
         catalog.validate(chosen.catalog, chosen.catalog_origin)
-    baseline.of(chosen)
-    return chosen

@@ -78,7 +78,7 @@ def surroundings(run: Run, source: Source) -> Surroundings:
         idiom=functools.partial(run.idiom, source.relative),
         collectives=functools.partial(run.collectives, source.relative),
         entries=functools.partial(entries, run),
-        helpers=run.settings.helper_module or catalog.HELPERS,
+        helpers=run.settings.of(source.relative).helper_module or catalog.HELPERS,
     )
 
 

@@ -6,12 +6,14 @@ import copy
 import functools
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from fsrace_lint.config.settings import with_everywhere, with_nested
 from fsrace_lint.engine.parallel.progress import SILENT, Observer
-from fsrace_lint.files.source import Source, Unreadable
+from fsrace_lint.files.source import Source, Unreadable, absolute_path, relative_path
 from fsrace_lint.findings import baseline, fingerprints
 from fsrace_lint.findings.finding import Finding, Idiom, Silenced, Suppression
 from fsrace_lint.pipeline import discover
@@ -24,11 +26,11 @@ from fsrace_lint.report import Outcome, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
-    from pathlib import Path
 
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.config.settings import Settings
     from fsrace_lint.files.spans import Span
+    from fsrace_lint.findings.baseline import Baseline
     from fsrace_lint.pipeline.judging import JudgedFindings
     from fsrace_lint.pipeline.program_list import ListedProgram
     from fsrace_lint.pipeline.project_cache import ProjectCache
@@ -72,7 +74,7 @@ class Run:
         """Find the files of a project, and read those that are not known.
 
         Args:
-            settings: The settings of the project.
+            settings: The settings of the project, without those of other tables.
             targets: The files to report on, and the directories that cannot be listed.
             observer: Receives the progress of this call and of later ones.
             memory: The cache of the project.
@@ -84,12 +86,11 @@ class Run:
                 files are not read again. If all files have the same facts, the linked project is shared.
 
         Raises:
+            SettingsError: The settings contradict each other, or a table below the root is invalid.
             BaselineError: The settings name a baseline that cannot be used.
         """
-        self.settings = settings
         self.observer = observer
         self.memory, self.jobs, self.streaming = memory, jobs, streaming
-        self.baseline = baseline.of(settings)
         self.named: tuple[str, ...] = ()
         """The absolute paths that the user named."""
         self.unreadable: list[Unreadable] = [item for item in targets if isinstance(item, Unreadable)]
@@ -108,6 +109,10 @@ class Run:
             seen = [item for item in (*walked, *named) if not isinstance(item, Unreadable)]
             every = {item.path: item for item in seen if not item.is_launch}
             started = [item for item in (*walked, *targets) if isinstance(item, Found) and item.is_launch]
+        tables = {item.table.folder: item.table for item in started if item.table is not None}
+        self.settings = settings = with_nested(settings, tables.values())
+        """The settings of all tables of the project."""
+        self.baselines = baseline.of(settings)
         self.launch_files = LaunchFiles(settings, [*started, *filter(_is_packaging, every.values())])
         self.links = discover.links_among([*every.values()], settings.root)
         """Links to files of the project, by relative path. Such a file is read once, by its own name."""
@@ -173,7 +178,7 @@ class Run:
             "files-linked": len(self.files),
             "suppressed": by_comment,
             **({"notes": notes} if notes else {}),
-            **({"baseline": len(held) - by_comment} if self.settings.baseline else {}),
+            **({"baseline": len(held) - by_comment} if self.baselines else {}),
             **(self._unresolved() if counted else {}),
         }
         ordered = tuple(sorted(findings, key=Finding.sort_key))
@@ -288,14 +293,22 @@ class Run:
             these.
         """
         every = copy.copy(self)
-        every.settings = msgspec.structs.replace(self.settings, select=(), ignore=())
-        every.baseline, every.verdicts = baseline.NONE, CachedResults()
+        every.settings = with_everywhere(self.settings, select=(), ignore=(), baseline="")
+        every.verdicts = CachedResults()
         found: list[Finding] = []
         for relative, file in self.files.items():
             if everywhere or file.path in paths:
                 judged = every.check_file(relative, [])
                 found += (*judged.kept, *(f for f in judged.withheld if f.code.startswith(_ORDER)))
         return sorted(found, key=Finding.sort_key)
+
+    def settings_at(self, path: str) -> Settings:
+        """Return the settings that apply to a file, given by its path as reported."""
+        return self.settings.of(relative_path(absolute_path(Path(path)), absolute_path(self.settings.root)))
+
+    def baseline_of(self, relative: str) -> Baseline:
+        """Return the baseline that applies to a file."""
+        return self.baselines.get(self.settings.of(relative).baseline, baseline.NONE)
 
     def idiom(self, relative: str, span: Span) -> Idiom:
         """Return the spellings of a rank check and a barrier that fit a place in a file."""
@@ -350,7 +363,7 @@ class Run:
         If all files have the same facts, the linked project is shared.
         """
         other = object.__new__(Run)
-        other.settings, other.baseline, other.named = self.settings, self.baseline, self.named
+        other.settings, other.baselines, other.named = self.settings, self.baselines, self.named
         other.observer, other.jobs = self.observer, self.jobs
         other.memory, other.verdicts, other.streaming, other.reuse = None, CachedResults(), False, None
         other.unreadable = []

@@ -6,6 +6,7 @@ import gc
 import os
 from typing import TYPE_CHECKING, Final
 
+from fsrace_lint.files.source import Unreadable
 from fsrace_lint.pipeline.project_cache import CacheUse, ProjectCache
 from fsrace_lint.pipeline.project_link import MANY
 from fsrace_lint.pipeline.reuse import Reuse
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from fsrace_lint.config.settings import Settings
     from fsrace_lint.engine.parallel.progress import Observer
-    from fsrace_lint.files.source import Unreadable
     from fsrace_lint.pipeline.discover import Found
 
 MOST: Final = 4
@@ -78,13 +78,16 @@ class WarmProjects:
                 del self._runs[oldest]
         self._checks += 1
         before = self._runs[key]
-        if len(targets) > max(FEW, len(before.files) // MANY):
-            raise NotWarmError(f"too many files: {len(targets)}")
+        number = sum(isinstance(item, Unreadable) or not item.is_launch for item in targets)
+        if number > max(FEW, len(before.files) // MANY):
+            raise NotWarmError(f"too many files: {number}")
         observer.note(f"daemon: pid {os.getpid()} has {settings.root} loaded and reads only changed files")
         for file in before.files.values():
             file.drop_source()  # left over from the previous report
         now = Run(settings, targets, observer, whole=whole, before=before)
         del self._runs[key]
+        if now.settings != before.settings:
+            raise NotWarmError(f"the settings of {settings.root} changed")
         self._runs[key] = now
         return now
 

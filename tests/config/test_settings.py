@@ -16,16 +16,14 @@ from support import ROOT
 from fsrace_lint import catalog
 from fsrace_lint.config.settings import (
     CONFIDENCES,
-    KEYS,
     SEVERITIES,
-    ProgramSettings,
     Settings,
-    SettingsError,
-    find_root,
     load,
     normalize_selectors,
     with_overrides,
 )
+from fsrace_lint.config.tables import KEYS, ProgramSettings
+from fsrace_lint.config.validation import SettingsError
 from fsrace_lint.files import globs as patterns
 from fsrace_lint.files.globs import Glob, matcher
 
@@ -65,8 +63,7 @@ def test_defaults_without_a_fsrace_lint_table(tmp_path: Path) -> None:
 
 
 def test_every_key_is_read(tmp_path: Path) -> None:
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "train.py").touch()
+    (tmp_path / "train.py").touch()
     write(
         tmp_path,
         """
@@ -77,7 +74,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         exclude = ["generated/"]
         extend-exclude = ["*_pb2.py"]
         per-file-ignores = { "tools/*" = ["ALL"], "setup.py" = ["FSR201", "FSR1"] }
-        root = "src"
+        root = "."
         helper-module = "package.fs_safe"
         include-tests = true
         respect-gitignore = false
@@ -100,7 +97,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     )
     loaded = load(tmp_path, RULES)
     assert loaded == Settings(
-        root=tmp_path / "src",
+        root=tmp_path,
         profile="strict",
         select=("FSR1", "FSR201"),
         extend_select=("FSR003",),
@@ -128,12 +125,6 @@ def test_every_key_is_read(tmp_path: Path) -> None:
 def test_settings_page_documents_every_key() -> None:
     page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     assert [key for key in KEYS if f"\n### `{key}`\n" not in page] == []
-
-
-def test_root_setting_does_not_load_another_pyproject(tmp_path: Path) -> None:
-    write(tmp_path / "other", 'ignore = ["FSR2"]')
-    settings = load(write(tmp_path / "here", 'root = "../other"\nselect = ["FSR1"]'), RULES)
-    assert settings == Settings(root=tmp_path / "other", select=("FSR1",))
 
 
 @pytest.mark.parametrize(
@@ -178,9 +169,13 @@ def test_root_setting_does_not_load_another_pyproject(tmp_path: Path) -> None:
         ('exclude = [""]', "`exclude`: `` is an empty pattern"),
         ('extend-exclude = ["a[z-a]"]', "`extend-exclude`: `a[z-a]` is a malformed pattern"),
         ('per-file-ignores = { "/" = [] }', "`per-file-ignores`: `/` is an empty pattern"),
-        ('root = "nowhere"', "`root`: `nowhere` is not an existing directory"),
-        ('root = "pyproject.toml"', "`root`: `pyproject.toml` is not an existing directory"),
-        ('root = "a\\u0000b"', "is not an existing directory"),
+        ('root = "src"', "`root`: `src` is not the directory of this file, or one above it"),
+        ('root = "../other"', "`root`: `../other` is not the directory of this file, or one above it"),
+        ('root = "a\\u0000b"', "is not the directory of this file, or one above it"),
+        ('extend = "nowhere.toml"', "`extend`: `nowhere.toml` is not an existing file"),
+        ('extend = "."', "`extend`: `.` is not an existing file"),
+        ('extend = "a\\u0000b"', "is not an existing file"),
+        ('extend = "pyproject.toml"', "pyproject.toml extends this file"),
         ('helper-module = "a/b.py"', "`helper-module`: `a/b.py` is not a dotted module name"),
         ('helper-module = "a..b"', "`helper-module`: `a..b` is not a dotted module name"),
         ('helper-module = "a.class"', "`helper-module`: `a.class` is not a dotted module name"),
@@ -225,12 +220,12 @@ def test_root_setting_does_not_load_another_pyproject(tmp_path: Path) -> None:
         ),
         (
             'programs = [{ file = "nowhere.py" }]',
-            "`programs[0].file`: `nowhere.py` is not a file below the project root",
+            "`programs[0].file`: `nowhere.py` is not a file below the directory of this file",
         ),
-        ('programs = [{ file = "/etc/passwd" }]', "is not a file below the project root"),
-        ('programs = [{ file = "../x.py" }]', "is not a file below the project root"),
-        ('programs = [{ file = "" }]', "`` is not a file below the project root"),
-        ('programs = [{ file = "a\\u0000b" }]', "is not a file below the project root"),
+        ('programs = [{ file = "/etc/passwd" }]', "is not a file below the directory of this file"),
+        ('programs = [{ file = "../x.py" }]', "is not a file below the directory of this file"),
+        ('programs = [{ file = "" }]', "`` is not a file below the directory of this file"),
+        ('programs = [{ file = "a\\u0000b" }]', "is not a file below the directory of this file"),
         (
             'programs = [{ module = "a/b.py" }]',
             "`programs[0].module`: `a/b.py` is not a dotted module name",
@@ -445,35 +440,6 @@ def test_invalid_override_names_its_option(changes: dict[str, object], expected_
         with_overrides(Settings(root=Path("/p")), **changes)
 
 
-@pytest.mark.parametrize("marker", ["pyproject.toml", ".git", "setup.py", "setup.cfg"])
-def test_root_is_the_nearest_directory_with_a_marker(tmp_path: Path, marker: str) -> None:
-    (tmp_path / "setup.py").touch()
-    deep = tmp_path / "project" / "a" / "b"
-    deep.mkdir(parents=True)
-    (tmp_path / "project" / marker).touch()
-    (deep / "x.py").touch()
-    assert find_root(deep / "x.py") == tmp_path / "project"
-    assert find_root(deep) == tmp_path / "project"
-    assert find_root(tmp_path / "project") == tmp_path / "project"
-    assert find_root(deep / "missing.py") == tmp_path / "project"
-
-
-def test_root_of_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "setup.py").touch()
-    (tmp_path / "a").mkdir()
-    monkeypatch.chdir(tmp_path / "a")
-    assert find_root(Path("x.py")) == tmp_path
-
-
-def test_root_without_a_marker_is_the_directory_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("fsrace_lint.config.settings.ROOT_MARKERS", ("no-such-marker",))
-    (tmp_path / "x.py").touch()
-    assert find_root(tmp_path) == tmp_path
-    assert find_root(tmp_path / "x.py") == tmp_path
-
-
 GUARD = '[[tool.fsrace-lint.catalog.guard]]\nnames = ["mylib.is_boss"]\nscope = "global"\n'
 LOCK = '[[tool.fsrace-lint.catalog.lock]]\nkind = "context"\nnames = ["mylib.Lock"]\n'
 
@@ -483,7 +449,7 @@ def test_catalog_is_stored_as_json(tmp_path: Path) -> None:
     assert settings.catalog == '{"guard":[{"names":["mylib.is_boss"],"scope":"global"}]}'
     assert settings.catalog_origin == f"{tmp_path / 'pyproject.toml'}: `tool.fsrace-lint.catalog`"
     assert {settings: 1}[load(tmp_path, RULES)] == 1
-    assert catalog.extended(settings.catalog, settings.catalog_origin).find("guard", "mylib.is_boss")
+    assert catalog.extended(settings.catalogs).find("guard", "mylib.is_boss")
 
 
 def test_catalog_ignores_the_order_of_kinds_and_keys(tmp_path: Path) -> None:
@@ -496,14 +462,6 @@ def test_catalog_ignores_the_order_of_kinds_and_keys(tmp_path: Path) -> None:
 @pytest.mark.parametrize("table", ["[tool.fsrace-lint.catalog]", "catalog = {}"])
 def test_empty_catalog_equals_no_catalog(tmp_path: Path, table: str) -> None:
     assert load(write(tmp_path, table), RULES) == Settings(root=tmp_path)
-
-
-def test_root_setting_does_not_change_the_catalog(tmp_path: Path) -> None:
-    write(tmp_path / "other", LOCK)
-    settings = load(write(tmp_path / "here", 'root = "../other"\n' + GUARD), RULES)
-    assert settings.catalog_origin.startswith(f"{tmp_path / 'here' / 'pyproject.toml'}: ")
-    assert "guard" in settings.catalog
-    assert "lock" not in settings.catalog
 
 
 def test_command_line_overrides_keep_the_catalog(tmp_path: Path) -> None:

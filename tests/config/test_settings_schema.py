@@ -16,7 +16,7 @@ from support.sampling import bound
 from support.schema import SCHEMA, TABLE_VALUES, refusal, tables
 
 from fsrace_lint import catalog
-from fsrace_lint.config.settings import KEYS
+from fsrace_lint.config.tables import KEYS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,12 +93,15 @@ class TestDocumentation:
     @pytest.mark.parametrize("example", documented_examples())
     def test_examples_are_valid(self, example: str, tmp_path: Path) -> None:
         table = tomllib.loads(example)["tool"]["fsrace-lint"]
+        package = tmp_path / "packages" / "project"
+        package.mkdir(parents=True)
+        (tmp_path / "pyproject.toml").write_text("[tool.fsrace-lint]\n")
         for program in table.get("programs", ()):
-            file = tmp_path / "project" / program.get("file", "train.py")
+            file = package / program.get("file", "train.py")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text("")
         assert schema_errors(table) == ""
-        assert refusal(tmp_path / "project", table) == ""
+        assert refusal(package, table) == ""
 
     def test_settings_page_has_a_section_for_each_key(self) -> None:
         text = (ROOT / "docs" / "settings.md").read_text("utf-8")

@@ -78,8 +78,8 @@ class TestCache:
         assert launch_files().digest != before
 
     def test_settings_change_the_digest(self, here: Path) -> None:
-        write({**FILES, "sub/train.py": MAIN})
-        configured = 'root = "sub"\n{}[[tool.fsrace-lint.programs]]\nfile = "train.py"\n'
+        write({"train.py": MAIN})
+        configured = 'profile = "strict"\n{}[[tool.fsrace-lint.programs]]\nfile = "train.py"\n'
         write({"pyproject.toml": f"[tool.fsrace-lint]\n{configured.format('')}"})
         before = launch_files()
         assert "pyproject.toml" in before.paths

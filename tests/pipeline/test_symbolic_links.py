@@ -13,6 +13,7 @@ import pytest
 
 from fsrace_lint import rules
 from fsrace_lint.config import settings
+from fsrace_lint.config.roots import find_root
 from fsrace_lint.pipeline import check as checking
 from fsrace_lint.pipeline import discover
 
@@ -46,7 +47,7 @@ def recipes(tmp_path: Path) -> Path:
 
 
 def check(*named: Path) -> list[tuple[str, int]]:
-    results = checking.check(named, lambda path: settings.load(settings.find_root(path), rules.names()))
+    results = checking.check(named, lambda path: settings.load(find_root(path), rules.names()))
     (checked,) = [checked for _, checked in results]
     return [
         (Path(finding.place.path).name, finding.place.span.line)
@@ -77,7 +78,7 @@ def test_named_symlink_is_resolved_to_its_file(recipes: Path) -> None:
     (recipes / "two" / "train.py").unlink()
     run, checked = checking.check(
         [recipes / "two" / "prepare.py"],
-        lambda path: settings.load(settings.find_root(path), rules.names()),
+        lambda path: settings.load(find_root(path), rules.names()),
     )[0]
     assert run.links == {"one/prepare.py": "prepare.py", "two/prepare.py": "prepare.py"}
     assert [Path(finding.place.path) for finding in checked.outcome.findings] == [recipes / "prepare.py"]

@@ -118,7 +118,7 @@ def act(results: Results, checked: Checked, choices: dict[str, Any], watch: Watc
         click.UsageError: There is no baseline to prune, or the paths belong to multiple projects.
         SystemExit: A baseline was written, or comments were added.
     """
-    known = any(run.settings.baseline for run, _ in results) or checked.outcome.errors
+    known = any(run.baselines for run, _ in results) or checked.outcome.errors
     if choices["prune_baseline"] and not known:
         raise click.UsageError(
             "--prune-baseline requires a baseline: pass --baseline FILE or set `baseline` in pyproject.toml"
@@ -186,12 +186,10 @@ def look_after_baselines(results: Results, checked: Checked, watch: Watch, *, pr
     """
     if checked.outcome.errors:
         return
-    for run, one in results:
-        if not run.baseline:
-            continue
-        file = Path(run.settings.baseline)
-        left = accept_baseline.pruned(run, one, run.baseline)
-        gone = baseline.gone(run.baseline, left)
+    applied = [(run, one, *item) for run, one in results for item in run.baselines.items()]
+    for run, one, name, known in applied:
+        file, left = Path(name), accept_baseline.pruned(run, one, known, name)
+        gone = baseline.gone(known, left)
         if not gone:
             continue
         if not prune:

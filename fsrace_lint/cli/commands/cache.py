@@ -13,7 +13,8 @@ import click
 from fsrace_lint.cli.commands.grouped_options import CommandGroup
 from fsrace_lint.cli.terminal import FAILED
 from fsrace_lint.config import settings
-from fsrace_lint.config.settings import SettingsError
+from fsrace_lint.config.roots import find_root
+from fsrace_lint.config.validation import SettingsError
 from fsrace_lint.pipeline import project_cache, project_settings
 from fsrace_lint.report.words import count, visible
 
@@ -98,7 +99,7 @@ def _folder(path: Path, named: Path | None) -> Folder:
     if not os.path.lexists(path):
         _fail(f"{path}: no such file or directory")
     try:
-        found = project_cache.folder_of(settings.load(settings.find_root(path), project_settings.NAMES))
+        found = project_cache.folder_of(settings.load(find_root(path), project_settings.NAMES))
     except SettingsError as error:
         _fail(str(error))
     if found is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
@@ -11,25 +12,27 @@ import msgspec
 
 from fsrace_lint import report, rules
 from fsrace_lint.cli import terminal
-from fsrace_lint.cli.commands.options import changes_of, leave, load
-from fsrace_lint.config import settings
+from fsrace_lint.cli.commands.options import changes_of, leave, load, problems_of_settings
+from fsrace_lint.config.settings import origins
+from fsrace_lint.config.tables import KEYS, TABLE
 from fsrace_lint.files.source import Unreadable
 from fsrace_lint.pipeline import discover
+from fsrace_lint.pipeline.discover import Found
+from fsrace_lint.pipeline.exclusions import DEFAULT_EXCLUDES
 from fsrace_lint.pipeline.run import Checked
 from fsrace_lint.report.words import count, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from fsrace_lint.config.settings import Settings
 
-_BELOW: Final = ("per-file-ignores", "catalog", "programs")
-"""The settings that are tables."""
+_BELOW: Final = ("extend", "per-file-ignores", "catalog", "programs")
+"""The settings that are tables, or that are resolved."""
 
 
 def show(paths: Sequence[Path], choices: dict[str, Any], others: Sequence[str]) -> NoReturn:
-    """Print the settings of each project that contains a path, and exit.
+    """Print the settings that apply to each path, and exit.
 
     Args:
         paths: The paths that the user named. If empty, the current directory.
@@ -48,42 +51,47 @@ def show(paths: Sequence[Path], choices: dict[str, Any], others: Sequence[str]) 
     paths = paths if name is None else [name]
     given = [key.replace("_", "-") for key, value in changes_of(choices).items() if value is not None]
     chosen, problems = load(paths, choices, is_there=name is None)
-    projects: dict[Path, list[Path]] = {}
-    for path in chosen:
-        projects.setdefault(settings.find_root(path), []).append(path)
-    terminal.show(
-        "\n".join(
-            _project(root, chosen[named[0]], named, given, force_exclude=choices["force_exclude"])
-            for root, named in projects.items()
-        )
-    )
+    tables: dict[tuple[Settings, Settings], list[Path]] = {}
+    with problems_of_settings(problems):
+        for path, project in chosen.items():
+            tables.setdefault((discover.applying(path, project), project), []).append(path)
+        shown = []
+        for (one, project), named in tables.items():
+            found = discover.look(named, project, force_exclude=choices["force_exclude"])
+            shown.append(_table(one, found, given))
+        terminal.show("\n".join(shown))
     leave(Checked(report.Outcome(errors=tuple(dict.fromkeys(problems))), {}), findings=0)
 
 
-def _project(
-    folder: Path, chosen: Settings, paths: Sequence[Path], given: Collection[str], *, force_exclude: bool
-) -> str:
-    """Return the settings of a project whose `pyproject.toml` is, or would be, in a directory."""
-    file = folder / "pyproject.toml"
-    there = file.exists()
-    said = settings.keys_given(folder)
-    found = [*discover.find(paths, chosen, force_exclude=force_exclude)]
-    checked = count(sum(not isinstance(item, Unreadable) for item in found), "file")
+def _table(chosen: Settings, found: Sequence[Found | Unreadable], given: Collection[str]) -> str:
+    """Return settings, and the number of files below the paths to which they apply."""
+    said = origins(chosen.file)
+    checked = count(sum(not isinstance(item, Unreadable) and not item.is_launch for item in found), "file")
+    nested = [item.table.file for item in found if isinstance(item, Found) and item.table is not None]
 
     def origin(key: str) -> str:
-        places = ["command line"] * (key in given) + ["pyproject.toml"] * (key in said)
+        file = _shown(said[key], chosen) if key in said else ""
+        places = ["command line"] * (key in given) + [file] * (key in said)
         return " and ".join(places) if key.startswith("extend-") and places else [*places, "default"][0]
 
     lines = [
-        _comment(f"{file}" if there else f"{file} does not exist"),
+        _comment(f"{chosen.file}" if chosen.file.exists() else f"{chosen.file} does not exist"),
         _comment(f"root: {chosen.root}"),
+        *(_comment(f"other settings below: {file}") for file in nested if file != chosen.file),
         _comment(f"{checked} would be checked"),
         *_rules(chosen),
-        f"[tool.{settings.TABLE}]",
-        *_plain(chosen, folder, origin),
-        *_tables(chosen),
+        f"[tool.{TABLE}]",
+        *_plain(chosen, origin),
+        *_tables(chosen, said),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _shown(file: Path, chosen: Settings) -> str:
+    """Return a file relative to the directory of the settings."""
+    with contextlib.suppress(ValueError):  # a different drive
+        return Path(os.path.relpath(file, chosen.file.parent)).as_posix()
+    return str(file)
 
 
 def _comment(text: str) -> str:
@@ -103,37 +111,40 @@ def _rules(chosen: Settings) -> Iterator[str]:
         yield _comment(f"  {rule.code} {rule.name}{' (strict only)' if is_off else ''}")
 
 
-def _plain(chosen: Settings, folder: Path, origin: Callable[[str], str]) -> Iterator[str]:
+def _plain(chosen: Settings, origin: Callable[[str], str]) -> Iterator[str]:
     """Yield the lines of the main table. Settings without a value are comments."""
-    for key in settings.KEYS:
-        value = getattr(chosen, key.replace("-", "_"))
+    for key in KEYS:
         if key in _BELOW:
             continue
+        value = getattr(chosen, key.replace("-", "_"))
         if key == "root":
-            with contextlib.suppress(ValueError):  # a different drive
-                value = os.path.relpath(value, folder)
+            value = os.path.relpath(value, chosen.file.parent)
         if key == "exclude" and value is None:
-            yield f"# exclude = {_toml(discover.DEFAULT_EXCLUDES)}  # default"
+            yield f"# exclude = {_toml(DEFAULT_EXCLUDES)}  # default"
         elif value is None:
             yield f"# {key} is not set  # default"
         else:
             yield f"{key} = {_toml(value)}  # {origin(key)}"
 
 
-def _tables(chosen: Settings) -> Iterator[str]:
-    """Yield the tables below the main table. Only pyproject.toml can set these."""
+def _tables(chosen: Settings, said: Mapping[str, Path]) -> Iterator[str]:
+    """Yield the tables below the main table. Only files can set these."""
+
+    def origin(key: str) -> str:
+        return _shown(said[key], chosen)
+
     if chosen.per_file_ignores:
-        yield f"\n[tool.{settings.TABLE}.per-file-ignores]  # pyproject.toml"
+        yield f"\n[tool.{TABLE}.per-file-ignores]  # {origin('per-file-ignores')}"
         for pattern, selectors in chosen.per_file_ignores:
             yield f"{_toml(pattern)} = {_toml(selectors)}"
     for program in chosen.programs:
-        yield f"\n[[tool.{settings.TABLE}.programs]]  # pyproject.toml"
+        yield f"\n[[tool.{TABLE}.programs]]  # {origin('programs')}"
         given = msgspec.to_builtins(program)
         yield from (f"{key} = {_toml(value)}" for key, value in given.items() if value is not None)
     tables: Mapping[str, Any] = msgspec.json.decode(chosen.catalog) if chosen.catalog else {}
     for kind, entries in tables.items():
         for entry in entries:
-            yield f"\n[[tool.{settings.TABLE}.catalog.{kind}]]  # pyproject.toml"
+            yield f"\n[[tool.{TABLE}.catalog.{kind}]]  # {origin('catalog')}"
             yield from (f"{key} = {_toml(value)}" for key, value in entry.items())
 
 

@@ -16,6 +16,7 @@ from fsrace_lint.cli import terminal
 from fsrace_lint.cli.commands import completion
 from fsrace_lint.cli.commands.grouped_options import OptionChoice
 from fsrace_lint.config import settings
+from fsrace_lint.config.validation import SettingsError
 from fsrace_lint.report import pages
 from fsrace_lint.report.words import visible
 
@@ -100,7 +101,7 @@ def explain(selectors: tuple[str, ...], *, every: bool, form: str, color: bool |
 def _chosen(selectors: Sequence[str]) -> tuple[LoadedRule, ...]:
     try:
         codes = settings.normalize_selectors(selectors, rules.names())
-    except settings.SettingsError as error:
+    except SettingsError as error:
         raise click.UsageError(visible(str(error))) from None
     if not codes:
         raise click.UsageError("pass at least one rule; run `fsrace-lint rules` to list all rules")

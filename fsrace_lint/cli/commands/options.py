@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
@@ -16,7 +17,9 @@ from fsrace_lint.cli.commands import cache, completion, stdin
 from fsrace_lint.cli.commands.grouped_options import OptionChoice
 from fsrace_lint.cli.terminal import CLEAN, FAILED, FOUND
 from fsrace_lint.config import settings
-from fsrace_lint.config.settings import Settings, SettingsError
+from fsrace_lint.config.roots import find_root
+from fsrace_lint.config.settings import Settings
+from fsrace_lint.config.validation import SettingsError
 from fsrace_lint.pipeline import check, discover, merge, project_settings, stdin_file
 from fsrace_lint.pipeline.project_cache import CacheUse
 from fsrace_lint.pipeline.project_settings import NAMES
@@ -24,7 +27,7 @@ from fsrace_lint.pipeline.run import Checked
 from fsrace_lint.report.words import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from fsrace_lint.cli.commands.progress_bar import Watch
     from fsrace_lint.cli.commands.stdin import Handed
@@ -129,8 +132,7 @@ def run(
     chosen, problems = load([handed.name] if handed else paths, choices, is_there=handed is None)
     if choices["baseline"] is not None:
         one_project("--baseline", chosen.values())
-    for root in dict.fromkeys(map(settings.find_root, chosen)):
-        file = root / "pyproject.toml"
+    for file in dict.fromkeys(one.file for one in chosen.values()):
         watch.reads_settings(str(file), there=file.exists())
     cache = CacheUse.RESULTS if results and not held else CacheUse.FACTS
     how: dict[str, Any] = {
@@ -143,7 +145,8 @@ def run(
         "jobs": jobs,
         "streaming": not held,
     }
-    with watch.progress():
+    ran: list[tuple[Run, Checked]] = []
+    with watch.progress(), problems_of_settings(problems):
         if handed:
             ran = [stdin_file.check_handed(handed.data, path, of, **how) for path, of in chosen.items()]
         else:
@@ -152,9 +155,18 @@ def run(
     checked = merge.merge([failed, *(one for _, one in ran)])
     # an editor passes each file that it opens
     is_expected = handed is not None and choices["force_exclude"]
-    if chosen and not checked.outcome.statistics.get("files") and not is_expected:
+    if ran and not checked.outcome.statistics.get("files") and not is_expected:
         watch.hint(_nothing_to_check(chosen, force_exclude=choices["force_exclude"]))
     return ran, checked
+
+
+@contextlib.contextmanager
+def problems_of_settings(problems: list[report.Problem]) -> Iterator[None]:
+    """Add mistakes in the settings below the root of a project to the problems."""
+    try:
+        yield
+    except SettingsError as error:
+        problems.append(report.Problem("", str(error)))
 
 
 def _nothing_to_check(chosen: Mapping[Path, Settings], *, force_exclude: bool) -> str:
@@ -202,6 +214,20 @@ def load(
     return settings_of(paths, changes_of(choices), is_there=is_there)
 
 
+class _Chosen(dict[Path, Settings]):
+    """The settings of the project of each path, read on first access."""
+
+    def __init__(self, named: Sequence[Path], changes: dict[str, Any]) -> None:
+        """Start without settings."""
+        super().__init__()
+        self._root_of = functools.cache(functools.partial(find_root, named=tuple(named)))
+        self._read = functools.cache(functools.partial(project_settings.read_settings, **changes))
+
+    def __missing__(self, path: Path) -> Settings:
+        self[path] = found = self._read(self._root_of(path if path.is_dir() else path.parent))
+        return found
+
+
 def settings_of(
     paths: Sequence[Path], changes: dict[str, Any], *, is_there: bool = True
 ) -> tuple[dict[Path, Settings], list[report.Problem]]:
@@ -212,15 +238,15 @@ def settings_of(
         changes: The options as fields of `Settings`.
         is_there: As for `load`.
     """
-    read = functools.cache(lambda root: project_settings.read_settings(root, **changes))
-    chosen: dict[Path, Settings] = {}
+    paths = paths or [Path()]
+    chosen = _Chosen(paths, changes)
     problems: list[report.Problem] = []
-    for path in paths or [Path()]:
+    for path in paths:
         if is_there and not os.path.lexists(path):
             problems.append(report.Problem(str(path), "no such file or directory"))
             continue
         try:
-            chosen[path] = read(settings.find_root(path))
+            _ = chosen[path]
         except SettingsError as error:
             problems.append(report.Problem("", str(error)))
     return chosen, problems
@@ -250,7 +276,7 @@ def changes_of(choices: dict[str, Any]) -> dict[str, Any]:
         for key in ("exclude", "extend_exclude"):
             changes[key] = [part for row in choices[key] for part in row.split(",") if part] or None
         settings.with_overrides(Settings(root=Path()), **changes)
-    except settings.SettingsError as error:
+    except SettingsError as error:
         raise click.UsageError(visible(str(error))) from None
     return changes
 
@@ -265,7 +291,7 @@ def _baseline(file: Path | None, *, ignored: bool) -> str | None:
 def failing(ran: Iterable[tuple[Run, Checked]]) -> int:
     """Return the number of reported findings that make a check fail."""
     return sum(
-        run.settings.fails_on(finding.severity.value)
+        run.settings_at(finding.place.path).fails_on(finding.severity.value)
         for run, checked in ran
         for finding in checked.outcome.findings
     )

@@ -148,8 +148,8 @@ def spare(wanted: Sequence[OutputTarget], results: Iterable[tuple[Run, Checked]]
     read: set[str] = set()
     for run, _ in results:
         read |= {os.path.realpath(file.file) for file in run.files.values()}
-        also = (run.settings.baseline, str(run.settings.root / "pyproject.toml"))
-        read |= {os.path.realpath(file) for file in also if file}
+        read |= {os.path.realpath(file) for file in run.baselines}
+        read |= {os.path.realpath(one.file) for one in run.settings.every}
     for target in wanted:
         if target.file is not None and os.path.realpath(target.file) in read:
             raise click.UsageError(

@@ -13,7 +13,7 @@ from fsrace_lint import report
 from fsrace_lint.cli import terminal
 from fsrace_lint.cli.commands import cache
 from fsrace_lint.cli.commands.grouped_options import OptionChoice
-from fsrace_lint.cli.commands.options import leave, settings_of
+from fsrace_lint.cli.commands.options import leave, problems_of_settings, settings_of
 from fsrace_lint.cli.commands.progress_bar import Watch
 from fsrace_lint.engine.parallel import machine
 from fsrace_lint.pipeline import check
@@ -25,6 +25,7 @@ from fsrace_lint.report.words import count, visible
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from fsrace_lint.pipeline.check import ProjectPrograms
     from fsrace_lint.pipeline.program_list import CodeEvidence, ListedProgram
     from fsrace_lint.report.json import Json
 
@@ -68,12 +69,13 @@ def programs(paths: tuple[Path, ...], form: str, **choices: Any) -> None:
     changes = {"include_tests": choices["include_tests"] or None, "cache_dir": cache.chosen(choices)}
     chosen, problems = settings_of(paths, changes)
     use = CacheUse.NOT if choices["no_cache"] else CacheUse.FACTS
-    with watch.progress():
+    projects: list[ProjectPrograms] = []
+    with watch.progress(), problems_of_settings(problems):
         projects = check.list_programs(list(chosen), chosen.__getitem__, use, watch, jobs=machine.cpus())
     for project in projects:
         for warning in project.warnings:
             watch.hint(f"Warning: {warning}")
-    if chosen and not any(project.files for project in projects):
+    if projects and not any(project.files for project in projects):
         named = ", ".join(os.path.abspath(path) for path in chosen)  # noqa: PTH100  # links are not resolved
         watch.hint(f"Warning: no Python files found in {named}")
     found = [program for project in projects for program in project.programs]

@@ -84,7 +84,9 @@ class Watch(Observer):
         self._tell(f"settings: {file}{'' if there else ' does not exist; using defaults'}")
 
     def begins(self, settings: Settings, *, targets: int, files: int) -> None:
-        """Log the numbers of files to read."""
+        """Log the other files with settings, and the numbers of files to read."""
+        for one in settings.nested:
+            self.reads_settings(str(one.file), there=True)
         self._tell(
             f"root: {settings.root}: {count(targets, 'file')} to check, {count(files, 'file')} in the project"
         )

@@ -11,6 +11,7 @@ import msgspec
 from fsrace_lint import catalog, report, rules
 from fsrace_lint.config import settings
 from fsrace_lint.config.settings import Settings
+from fsrace_lint.config.validation import SettingsError
 from fsrace_lint.engine.parallel.progress import Observer
 from fsrace_lint.files import source
 from fsrace_lint.files.source import Source, Unreadable
@@ -42,11 +43,11 @@ class Analysis:
 
     def __init__(self, where: Where) -> None:
         """Initialize without reading the project."""
-        self.baseline: Path | None = None
-        """The baseline file in the settings, even if it is unusable."""
+        self.baselines: list[Path] = []
+        """The baseline files in the settings, even if they are unusable."""
         self._where = where
         self._chosen: Settings | None = None
-        self._stamp: _Stamp | None = None
+        self._stamp: tuple[_Stamp | None, ...] = ()
         self._run: Run | None = None
         self._buffers: dict[Path, str] = {}
         self._broken: dict[str, tuple[Source | None, Unreadable]] = {}
@@ -55,7 +56,7 @@ class Analysis:
         """Read the settings and the baseline again; if the settings have changed, discard the project.
 
         Raises:
-            settings.SettingsError: The settings are invalid; the project is unusable until they are valid.
+            SettingsError: The settings are invalid; the project is unusable until they are valid.
             catalog.CatalogError: The library models in the settings are invalid.
         """
         old, self._chosen = self._chosen, None
@@ -64,14 +65,16 @@ class Analysis:
         else:
             chosen = settings.load(self._where.root, rules.names())
             catalog.validate(chosen.catalog, chosen.catalog_origin)
-        self.baseline = Path(chosen.baseline) if chosen.baseline else None
-        self._stamp = _stamp(self.baseline)
-        known = baseline.of(chosen)
-        self._chosen = chosen
         if old != chosen:
             self._run = None
-        elif self._run is not None:
-            self._run.baseline = known
+        self._look_at_baselines(chosen if self._run is None else self._run.settings)
+        if self._run is not None:
+            self._run.baselines = baseline.of(self._run.settings)
+        self._chosen = chosen
+
+    def _look_at_baselines(self, chosen: Settings) -> None:
+        self.baselines = [Path(one.baseline) for one in chosen.every if one.baseline]
+        self._stamp = tuple(map(_stamp, self.baselines))
 
     def update(
         self, buffers: Mapping[Path, str], disk: Iterable[Path] | None, pulse: Callable[[], None]
@@ -84,18 +87,24 @@ class Analysis:
             pulse: Called for each file while the whole project is read; an exception from it ends the work.
 
         Raises:
-            settings.SettingsError: The settings are invalid.
+            SettingsError: The settings are invalid.
             catalog.CatalogError: The library models in the settings are invalid.
         """
-        if self._chosen is None or disk is None or self._stamp != _stamp(self.baseline):
+        if self._chosen is None or disk is None or self._stamp != tuple(map(_stamp, self.baselines)):
             self.reload()
         run, fresh = self._run, self._run is None
-        if run is None:
+        before = None if fresh or disk is not None else run
+        if before is not None:
+            self._run = None  # if the settings below the root are invalid, it cannot be used
+            run = self._rescanned(before)
+            fresh = run.settings != before.settings
+        if run is None or fresh:
             run = Run(self._reading, (), _Canceling(pulse))
             run.reuse = Reuse()
-            self._buffers, self._broken = {}, {}
-        elif disk is None:
-            run = self._rescanned(run)
+            self._buffers = {}
+        if fresh or before is not None:
+            self._broken = {}
+            self._look_at_baselines(run.settings)
         closed = self._buffers.keys() - buffers.keys()
         for file in {*closed, *(() if fresh or disk is None else disk)} - buffers.keys():
             run = self._from_disk(run, file)
@@ -107,7 +116,7 @@ class Analysis:
     @property
     def _settings(self) -> Settings:
         if self._chosen is None:
-            raise settings.SettingsError("the settings are not loaded")
+            raise SettingsError("the settings are not loaded")
         return self._chosen
 
     @property
@@ -150,9 +159,7 @@ class Analysis:
 
     def _rescanned(self, run: Run) -> Run:
         """Scan all files on the disk again; unchanged files are not read again."""
-        now = Run(self._reading, (), before=run)
-        self._broken = {}
-        return now
+        return Run(self._reading, (), before=run)
 
     def _is_left_out(self, file: Path) -> bool:
         return discover.leaves_out(file, self._settings)
@@ -173,19 +180,19 @@ class Analysis:
         run.observer = _Canceling(pulse)
         relative = self._relative(run, file)
         if relative in self._broken:
-            return list(self._unparsed(relative))
+            return list(self._unparsed(run.settings, relative))
         if relative not in run.files:
             return []
         judged = run.check_file(relative, [])
         return sorted((*judged.kept, *judged.unused), key=Finding.sort_key)
 
-    def _unparsed(self, relative: str) -> Iterator[Finding]:
+    def _unparsed(self, chosen: Settings, relative: str) -> Iterator[Finding]:
         read, problem = self._broken[relative]
-        found = project_link.unreadable([problem], self._settings)
+        found = project_link.unreadable([problem], chosen)
         if read is None:
             yield from found
         else:
-            active = functools.partial(self._settings.selects, path=relative)
+            active = functools.partial(chosen.selects, path=relative)
             yield from suppressions.apply(read, found, active, rules.codes()).kept
 
     def sources(self) -> dict[str, Source]:
@@ -221,13 +228,13 @@ class Analysis:
         return patches[0] if patches else None
 
 
-def _stamp(file: Path | None) -> _Stamp | None:
+def _stamp(file: Path) -> _Stamp | None:
     """Return a value that changes with the state of a baseline, without reading it; None if it is missing."""
     try:
-        status = None if file is None else file.stat()
+        status = file.stat()
     except (OSError, ValueError):
         return None
-    return None if status is None else (status.st_mtime_ns, status.st_size, status.st_ino)
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 class _Canceling(Observer):

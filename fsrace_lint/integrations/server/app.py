@@ -212,8 +212,8 @@ class Server(LanguageServer):
         if any(file.name in _SETTINGS for file in files):
             self.regroup()
         for session in self.sessions.values():
-            root, known = session.where.root, session.analysis.baseline
-            mine = {file for file in changed if root in file.parents or file == known}
+            root, known = session.where.root, session.analysis.baselines
+            mine = {file for file in changed if root in file.parents or file in known}
             if mine and not session.where.alone:
                 whole = any(file.suffix not in SUFFIXES for file in mine)
                 session.changed_on_disk(None if whole else mine)
@@ -230,7 +230,8 @@ class Server(LanguageServer):
 
     def told(self, session: Session, answer: Any) -> None:
         """Process a message from the analysis of a project."""
-        self._watch(session.analysis.baseline)
+        for baseline in session.analysis.baselines:
+            self._watch(baseline)
         if isinstance(answer, SessionResult):
             self._told.pop(session.where, None)
             self._show(answer)
@@ -239,9 +240,9 @@ class Server(LanguageServer):
         elif self._stale(session) and self._refreshes:
             self.workspace_diagnostic_refresh(None)
 
-    def _watch(self, baseline: Path | None) -> None:
+    def _watch(self, baseline: Path) -> None:
         """Watch a baseline, because only the settings determine its name."""
-        if baseline is None or not self.watches or baseline.name in self._watched:
+        if not self.watches or baseline.name in self._watched:
             return
         self._watched.add(baseline.name)
         self.client_register_capability(watching(f"baseline-{len(self._watched)}", f"**/{baseline.name}"))

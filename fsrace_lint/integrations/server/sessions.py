@@ -7,8 +7,8 @@ import functools
 import logging
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from fsrace_lint.config import settings
-from fsrace_lint.config.settings import SettingsError
+from fsrace_lint.config.roots import find_root, is_project
+from fsrace_lint.config.validation import SettingsError
 from fsrace_lint.integrations.server.analysis import Analysis, Where
 from fsrace_lint.integrations.server.answers import Document, Wishes, Writer
 from fsrace_lint.integrations.server.worker import SupersededError, Worker
@@ -218,12 +218,9 @@ def place(path: Path, folders: Iterable[Path]) -> Where:
         folders: The workspace folders of the client.
 
     Returns:
-        The nearest project above the file, else the nearest workspace folder, else the file by itself.
+        The project that contains the file, or the outermost workspace folder, or the file by itself.
     """
-    root = settings.find_root(path)
-    if any((root / marker).exists() for marker in settings.ROOT_MARKERS):
-        return Where(root)
-    above = [folder for folder in folders if folder in path.parents]
-    if above:
-        return Where(max(above, key=lambda folder: len(folder.parts)))
-    return Where(path.parent, alone=True)
+    folders = list(folders)
+    root = find_root(path, folders)
+    is_alone = root == path.parent and not is_project(root) and root not in folders
+    return Where(root, alone=is_alone)
