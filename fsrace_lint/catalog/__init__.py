@@ -129,14 +129,15 @@ def own_catalog(kept: bytes) -> Catalog:
 
 
 @functools.cache
-def extended(tables: str, origin: str, helpers: str | None = None, kept: bytes = b"") -> Catalog:
+def extended(
+    users: tuple[tuple[str, str], ...] = (), helpers: tuple[str, ...] = (), kept: bytes = b""
+) -> Catalog:
     """Load the library models of this package together with the user's, which take precedence.
 
     Args:
-        tables: The user's tables as JSON, in the format of the TOML files; may be empty.
-        origin: The file and table that contain them, for error messages. It is also the source of entries
-            without one.
-        helpers: The module with the user's copy of the safe helpers.
+        users: The user's tables as JSON, in the format of the TOML files. Each with the file and the table
+            that contain them, for error messages. This is also the source of entries without one.
+        helpers: The modules with the user's copies of the safe helpers.
         kept: The result of `packed`. If it is empty or damaged, the TOML files are read.
 
     Returns:
@@ -145,14 +146,13 @@ def extended(tables: str, origin: str, helpers: str | None = None, kept: bytes =
     Raises:
         CatalogError: An entry is malformed.
     """
-    if not tables and helpers is None:
-        return own_catalog(kept)
-    copied = () if helpers is None else _copied(helpers, kept)
-    return Catalog((*own_rows(kept), *copied, *_users(tables, origin)))
+    copied = [row for module in helpers for row in _copied(module, kept)]
+    given = [row for tables, origin in users for row in _users(tables, origin)]
+    return Catalog((*own_rows(kept), *copied, *given)) if copied or given else own_catalog(kept)
 
 
 def validate(tables: str, origin: str) -> None:
-    """Check the user's library models, passed as for `extended`.
+    """Check the user's library models, as JSON with their origin.
 
     Raises:
         CatalogError: An entry is malformed.

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 import msgspec
 
-from fsrace_lint.config.settings import SettingsError
+from fsrace_lint.config.validation import SettingsError
 
 First: TypeAlias = Literal["global", "local", "group", "filesystem"]
 """Where a process is rank 0: in the job, its node, its process group, or all that share a filesystem."""
@@ -161,11 +161,12 @@ class World(CatalogEntry, frozen=True, kw_only=True):
 class Variable(CatalogEntry, frozen=True, kw_only=True):
     """A usual name of a variable, parameter, or attribute, used if its value is unknown."""
 
-    means: Literal["rank", "guard", "size", "initialized", "data", "trainer"]
+    means: Literal["rank", "guard", "size", "initialized", "data", "part", "job", "trainer"]
     """The usual value.
 
-    `data` is distributed over the processes, such as a batch or the name of a sample. A `trainer` runs in
-    all processes and decides itself which process writes.
+    `data` is distributed over the processes, such as a batch or the name of a sample. A `part` is the number
+    of the part of the work that a process gets, and a `job` the number of a job. A `trainer` runs in all
+    processes and decides itself which process writes.
     """
     scope: RankScope = "global"
     """What a rank counts, or the group in which the process is rank 0 if a guard is true."""
@@ -174,8 +175,8 @@ class Variable(CatalogEntry, frozen=True, kw_only=True):
 class EnvironmentEntry(CatalogEntry, frozen=True, kw_only=True):
     """An environment variable that a launcher or the machine sets."""
 
-    means: Literal["rank", "size", "host"]
-    """The value: the rank of this process, the world size, or the host name."""
+    means: Literal["rank", "size", "host", "job"]
+    """The value: the rank of this process, the world size, the host name, or the number of a job."""
     scope: RankScope = "global"
     """What the rank counts."""
 
@@ -203,7 +204,11 @@ class RunOnce(CatalogEntry, frozen=True, kw_only=True):
 
 
 class Hook(CatalogEntry, frozen=True, kw_only=True):
-    """A method that a framework calls on objects of a subclass of its own class: `Class.method`."""
+    """A method that a framework calls on objects of a subclass of its own class: `Class.method`.
+
+    Also a function in a configuration file that a server calls: `gunicorn.conf.post_fork` in the file
+    `gunicorn.conf.py` or `gunicorn-conf.py`. The name of the code of the file is `__code__`.
+    """
 
     runs: Literal["every", "worker", "global", "local", "group"]
     """Which processes call it: every process, every worker of every process, or rank 0 of a scope."""
@@ -234,8 +239,9 @@ class FirstContext(CatalogEntry, frozen=True, kw_only=True):
 class LockEntry(CatalogEntry, frozen=True, kw_only=True):
     """A lock between processes: a context manager, or a call that acquires or releases the lock."""
 
-    kind: Literal["context", "acquire", "release", "within"]
-    """Which of these. `within` acquires and releases a lock before it returns."""
+    kind: Literal["context", "acquire", "release", "within", "enter"]
+    """Which of these. `within` acquires and releases a lock before it returns. `enter` enters the context
+    manager that it is passed, which can be a lock."""
     path: str = ""
     """The argument with the path of the lock file."""
     file: str = ""
@@ -279,6 +285,13 @@ class Collective(CatalogEntry, frozen=True, kw_only=True):
     """Whether this is always so, or only if a model to divide among the processes is passed."""
 
 
+class Signal(CatalogEntry, frozen=True, kw_only=True):
+    """A call that lets other processes continue, which wait in a call of the same object or module."""
+
+    awaited_in: tuple[str, ...]
+    """The last names of the calls that wait for it."""
+
+
 class CollectiveSaver(CatalogEntry, frozen=True, kw_only=True):
     """A save or load that every process must call. The library decides which process writes."""
 
@@ -317,6 +330,8 @@ class Spawn(CatalogEntry, frozen=True, kw_only=True):
     """Whether one call starts one process."""
     passes_rank: bool = False
     """Whether the function receives its rank as the first argument."""
+    starts_job: bool = False
+    """Whether the processes are the ranks of a job, also if the function does not receive its rank."""
     passes_object: bool = False
     """Whether the function receives an object of the library as the first argument."""
     count: str = ""
@@ -331,6 +346,15 @@ class Spawn(CatalogEntry, frozen=True, kw_only=True):
     """The keywords, such as `backend=threading`, that make the runner start threads, not processes."""
 
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("count",)
+
+
+class Remote(Spawn, frozen=True, kw_only=True):
+    """A method of a decorated function or class that runs it in another process: `task.remote(value)`."""
+
+    one: bool | str = False
+    """Flags in `task.options(…)` that make all calls use one process (any one is enough)."""
+
+    FLAGS: ClassVar[tuple[str, ...]] = ("one",)
 
 
 class Private(CatalogEntry, frozen=True, kw_only=True):
@@ -379,6 +403,26 @@ class Program(PlainEntry, frozen=True, kw_only=True):
     """A call that runs the program in its first argument."""
 
 
+class Driver(PlainEntry, frozen=True, kw_only=True):
+    """A call that one process makes to start the processes of a cluster, or to send work to them."""
+
+
+class ArgumentParser(CatalogEntry, frozen=True, kw_only=True):
+    """A call that describes the arguments of the program, or parses them."""
+
+    does: Literal["parse", "add", "add-commands", "add-command", "set-defaults"]
+    """What the call does.
+
+    `parse` returns the parsed arguments. `add` describes an argument, `add-commands` the argument that names
+    a subcommand, and `add-command` one subcommand. `set-defaults` sets values, such as the function that runs
+    a subcommand.
+    """
+    words: str = ""
+    """The argument with the words to parse. If the call omits it, the words are those of the command."""
+
+    ARGUMENTS: ClassVar[tuple[str, ...]] = ("words",)
+
+
 class NodeLocalEntry(PlainEntry, frozen=True, kw_only=True):
     """A place on the disk of a node: a directory (`/tmp`), an environment variable (`$TMPDIR`), or a call."""
 
@@ -402,8 +446,12 @@ class SleepEntry(PlainEntry, frozen=True, kw_only=True):
 class IteratorEntry(CatalogEntry, frozen=True, kw_only=True):
     """A call that a loop iterates over and that yields what it wraps, such as a progress bar."""
 
-    yields: Literal["argument", "numbers"]
-    """What the loop receives: the elements of the first argument in order, or numbers as from `range`."""
+    yields: Literal["argument", "numbers", "share"]
+    """What the loop receives.
+
+    `argument` means the elements of the first argument in order, `numbers` numbers as from `range`, and
+    `share` elements that no other process gets.
+    """
 
 
 class Pure(PlainEntry, frozen=True, kw_only=True):

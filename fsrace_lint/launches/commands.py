@@ -38,6 +38,8 @@ _SHELLS: Final = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
 _MODULE: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _APPLICATION: Final = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)(?::.*)?")
 _DEVICES: Final = re.compile(r"(?:[\w.-]+:)?([0-9]+(?:,[0-9]+)*)")
+_TEMPLATE: Final = re.compile(r"\{[\w.#%/+-]*\}")
+"""Parts that `xargs`, `parallel`, and Python replace, such as `{}` and `{name}`."""
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 
 
@@ -199,6 +201,9 @@ def _of_launcher(
         case _:
             named = [options.value(launcher.app) or ""] if launcher.app else options.rest
             inner = [Invocation("", target, _arguments(words)) for target in _application(named)]
+    if launcher.role == "worker" and launcher.target in {"command", "shell"}:
+        # each worker has arguments of its own
+        inner = [msgspec.structs.replace(each, arguments=(*each.arguments, "")) for each in inner]
     outer = Invocation(launcher.names[0], Target("file", ""), (), processes, launcher.role, all_nodes)
     return [each if launcher is python() else _combined(outer, each) for each in inner]
 
@@ -322,5 +327,16 @@ def file_target(word: str, folder: str) -> Target | None:
 
 
 def _arguments(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the arguments of a program: words that are not known are empty."""
-    return tuple("" if UNKNOWN in word or ROOT in word else word for word in words[:_MOST_ARGUMENTS])
+    """Return the arguments of a program: words that are not known are empty.
+
+    An option whose value is not known ends with `=`.
+    """
+    return tuple(map(_argument, words[:_MOST_ARGUMENTS]))
+
+
+def _argument(word: str) -> str:
+    word = _TEMPLATE.sub(UNKNOWN, word)
+    if UNKNOWN not in word and ROOT not in word:
+        return word
+    name, equals, _ = word.partition("=")
+    return f"{name}=" if equals and name.startswith("-") and UNKNOWN not in name else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import textwrap
@@ -24,6 +25,8 @@ _PROMPT: Final = re.compile(r"\s*(?:\([\w./-]+\)\s*)?(?:[\w.@:~/\[\]-]*[$%\u276f
 _DIRECTIVE: Final = re.compile(r"\s*\.\. (?:code-block|code|sourcecode|prompt|highlight)::\s*(\S*).*")
 _BASH_CELL: Final = re.compile(r"\s*%%(?:bash|sh|shell|script\s+(?:bash|sh))\b.*")
 _INTERPOLATED: Final = re.compile(r"(?<!\$)\{[A-Za-z_][\w.\[\]'\"]*\}")
+_PREFORMATTED: Final = re.compile(r"<pre\b[^>]*>(.*?)</pre>", re.DOTALL | re.IGNORECASE)
+_TAG: Final = re.compile(r"</?\w[^>]*>")
 _DEEPEST: Final = 3
 
 
@@ -64,6 +67,10 @@ def read_markdown(text: str, shell: Shell, first: int = 1, depth: int = 0) -> No
     for token in MarkdownIt("commonmark").disable("inline").parse(text):
         if token.type == "heading_open":
             shell.folder = ""
+        elif token.type == "html_block" and token.map is not None:
+            for block in _PREFORMATTED.finditer(token.content):
+                line = first + token.map[0] + token.content.count("\n", 0, block.start(1))
+                read_block(html.unescape(_TAG.sub("", block[1])), line, "", shell)
         elif token.type in {"fence", "code_block"} and token.map is not None:
             is_fence = token.type == "fence"
             line = first + token.map[0] + is_fence

@@ -104,7 +104,7 @@ class Variables:
                 return [UNKNOWN]
             return [given[position - 1]] if position <= len(given) else [""]
         if name in {"@", "*"}:
-            return list(self.positional or ())
+            return [UNKNOWN] if self.positional is None else [*self.positional]
         value = self.values.get(name)
         if value is None and name == "PWD":
             return ["."]

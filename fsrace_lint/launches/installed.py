@@ -18,7 +18,6 @@ _TABLES: Final = (
     ("project", "scripts"),
     ("project", "gui-scripts"),
     ("project", "entry-points", "console_scripts"),
-    ("tool", "poetry", "scripts"),
 )
 _ENTRY: Final = re.compile(r"([\w.-]+)\s*=\s*([\w.]+:[\w.]+)")
 _QUOTED: Final = re.compile(rf"(['\"])\s*{_ENTRY.pattern}\s*(?:\[[^\]]*\])?\s*\1")
@@ -45,17 +44,21 @@ def _of_pyproject(text: str) -> dict[str, str]:
     except (ValueError, RecursionError):
         return {}
     found: dict[str, str] = {}
-    for keys in _TABLES:
-        table: Any = document
-        for key in keys:
-            table = table.get(key) if isinstance(table, dict) else None
-        listed = table.items() if isinstance(table, dict) else ()
+    tools = _table(document, ("tool",))
+    for keys in (*_TABLES, *(("tool", name, "scripts") for name in tools)):
         found |= {
             command: target
-            for command, target in listed
+            for command, target in _table(document, keys).items()
             if isinstance(target, str) and _ENTRY.fullmatch(f"{command}={target}")
         }
     return found
+
+
+def _table(document: Any, keys: tuple[str, ...]) -> dict[str, Any]:  # TOML values of any type
+    """Return the table below some keys, or an empty one."""
+    for key in keys:
+        document = document.get(key) if isinstance(document, dict) else None
+    return document if isinstance(document, dict) else {}
 
 
 def _of_setup_cfg(text: str) -> dict[str, str]:

@@ -58,8 +58,9 @@ class Launch(msgspec.Struct, frozen=True):
         processes: The number of processes, or None if it is not a literal.
         several: Whether the command starts multiple processes: true for a launcher unless its number is 1.
         role: `rank` if the processes are ranks of one job, `worker` if they share out work.
-        arguments: The arguments of the program. A word whose value is not known is an empty string. For
-            servers, queues, and tests, these are all words after the launcher.
+        arguments: The arguments of the program. A word whose value is not known is an empty string, and an
+            option such as `--output=$OUTPUT` ends with `=`. For servers, queues, and tests, these are all
+            words after the launcher.
         reported: The path of the file as a report shows it. Empty until the caller sets it.
     """
 

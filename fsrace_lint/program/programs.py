@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.launches.model import Origin
 from fsrace_lint.program.module_table import common_folders
+from fsrace_lint.program.python_commands import read_python
 from fsrace_lint.syntax.record import Record
 
 if TYPE_CHECKING:
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 _DEEPEST: Final = 4
 """The maximum number of modules from which the function of an installed command is imported."""
+
+
+_STARTING: Final = "subprocess"
+"""The module that files import which start other programs."""
 
 
 class Program(Record, frozen=True):
@@ -47,7 +52,7 @@ class Programs:
             commands: The installed commands, each with `module:function`.
         """
         self._table = table
-        self._launches = launches
+        self._read = launches
         self._commands = commands or {}
 
     def launches_of(self, function: LinkedFunction) -> tuple[Launch, ...]:
@@ -58,12 +63,19 @@ class Programs:
         program = self._by_function.get(function)
         return () if program is None else program.launches
 
+    @functools.cached_property
+    def single(self) -> frozenset[LinkedFunction]:
+        """The programs that the settings run in one process."""
+        first = {function: program.launches[0] for function, program in self._by_function.items()}
+        return frozenset(
+            function
+            for function, launch in first.items()
+            if launch.origin is Origin.SETTINGS and not launch.several
+        )
+
     def is_command(self, function: LinkedFunction) -> bool:
         """Return whether an installed command runs a function."""
-        return (
-            f"{function.module.name.removeprefix('src.')}:{function.facts.qualname}"
-            in self._commands.values()
-        )
+        return function in self._installed
 
     def all(self) -> list[Program]:
         """Return the programs of the project, in the order of their files.
@@ -90,6 +102,13 @@ class Programs:
         """Return the launches of the settings that name no program of the project."""
         named = (launch for launch in self._launches if launch.origin is Origin.SETTINGS)
         return [launch for launch in named if not any(True for _ in self._started_by(launch))]
+
+    @functools.cached_property
+    def _launches(self) -> Sequence[Launch]:
+        """The launches in files of all kinds."""
+        places = self._table.heads.having("imported", _STARTING)
+        started = (read_python(self._table.modules[place], self._commands) for place in places)
+        return (*self._read, *(launch for found in started for launch in found))
 
     @functools.cached_property
     def _installed(self) -> Mapping[LinkedFunction, list[str]]:

@@ -103,6 +103,25 @@ class TestMarkdown:
         text = "```python\nimport os\n!torchrun --nproc_per_node 2 t.py\n```\n"
         assert of(tmp_path, "a.md", text) == ["3: torchrun 2 t.py"]
 
+    def test_preformatted_html(self, tmp_path: Path) -> None:
+        text = """\
+            1. Train:
+
+            <pre>python a.py --x &amp;&amp; <b>torchrun</b> --nproc_per_node=8 b.py </pre>
+
+            <div>
+            <pre><code>
+            python c.py
+            </code></pre>
+            <p>python d.py</p>
+            </div>
+            """
+        assert of(tmp_path, "a.md", text) == [
+            "3: python 1 a.py --x",
+            "3: torchrun 8 b.py",
+            "7: python 1 c.py",
+        ]
+
     def test_windows_line_ends(self, tmp_path: Path) -> None:
         assert of(tmp_path, "a.md", "a\r\n\r\n```\r\npython t.py \\\r\n  -x\r\n```\r\n") == [
             "4: python 1 t.py -x"

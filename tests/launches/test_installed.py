@@ -14,6 +14,7 @@ from fsrace_lint.launches.installed import read_packaging
         ("pyproject.toml", '[project.gui-scripts]\nwork = "pkg.cli:main"\n'),
         ("pyproject.toml", '[project.entry-points.console_scripts]\nwork = "pkg.cli:main"\n'),
         ("pyproject.toml", '[tool.poetry.scripts]\nwork = "pkg.cli:main"\n'),
+        ("pyproject.toml", '[tool.own_backend.scripts]\nwork = "pkg.cli:main"\ntask = "python -m pkg"\n'),
         ("pyproject.toml", '[project.scripts]\nwork = "pkg.cli:main"\nodd = 1\nother = "no function"\n'),
         ("setup.cfg", "[options.entry_points]\nconsole_scripts =\n    work = pkg.cli:main\n"),
         ("setup.cfg", "[options.entry_points]\nconsole_scripts = work=pkg.cli:main\nother =\n    x = a:b\n"),

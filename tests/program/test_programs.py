@@ -1,6 +1,6 @@
 """The programs of a project: which functions the launch commands of a repository start.
 
-Shows: `program/programs.py`
+Shows: `program/programs.py`, `program/python_commands.py`
 """
 
 from __future__ import annotations
@@ -138,6 +138,47 @@ class TestInstalledCommand:
         assert started(tmp_path, files) == {}
 
 
+class TestPythonCode:
+    """Lists of words that code passes to calls."""
+
+    @pytest.mark.parametrize(
+        ("code", "arguments"),
+        [
+            ("run(['torchrun', 'a.py', 'x'])", ("x",)),
+            (
+                "subprocess.Popen(args=1)\nsubprocess.run(('torchrun', 'a.py', f'{x}', f'b{1}'), env=e)",
+                ("", ""),
+            ),
+            ("cmd = ['torchrun', 'a.py']\ncheck_call(cmd)", ("",)),
+            ("cmd = ['torchrun', 'a.py']\nif x:\n    cmd += ['-v']\nprint(cmd)\ncall(cmd)", ("", "")),
+            ("call(['torchrun', 'a.py', str(x)] + extra)", ("", "")),
+            ("a = b = [sys.executable, '-m', 'torch.distributed.run', 'a.py']\ncall(b)", ("",)),
+            ("call(['bash', '-c', 'torchrun a.py x'])", ("x",)),
+            ("def f():\n    if x:\n        return call(['mpirun', '-n', n, 'python', 'a.py'])", ()),
+        ],
+    )
+    def test_list_of_words(self, tmp_path: Path, code: str, arguments: tuple[str, ...]) -> None:
+        files = {"b.py": f"import subprocess\nimport sys\n{code}\n", "a.py": ""}
+        (program,) = programs(tmp_path, files).all()
+        (launch,) = program.launches
+        assert program.function.module.relative == "a.py"
+        assert launch.arguments == arguments
+        assert (launch.path, launch.line) == ("b.py", 2 + len(code.split("\n")))
+        assert launch.reported == program.function.module.path.replace("a.py", "b.py")
+
+    @pytest.mark.parametrize(
+        "code",
+        [
+            "import subprocess\nsubprocess.run(['python', 'a.py'])",
+            "import subprocess\nsubprocess.run(['torchrun'])\nsubprocess.run(words + ['a.py'])\nrun()",
+            "import subprocess\nsubprocess.run('torchrun a.py')",
+            "import sys\nsys.exit(['torchrun', 'a.py'])",
+        ],
+    )
+    def test_other_code(self, tmp_path: Path, code: str) -> None:
+        assert started(tmp_path, {"b.py": code, "a.py": ""}) == {}
+
+
 class TestAll:
     def test_scripts_and_commands_without_launches_are_programs(self, tmp_path: Path) -> None:
         cfg = TestInstalledCommand.CFG
@@ -148,6 +189,17 @@ class TestAll:
         command = next(program.function for program in found.all() if program.function.index)
         assert found.commands_of(command) == ("work",)
         assert found.is_command(command)
+
+    def test_function_of_an_imported_command_is_a_command(self, tmp_path: Path) -> None:
+        files = {
+            "setup.cfg": "[options.entry_points]\nconsole_scripts =\n    work = pkg:main\n",
+            "pkg/__init__.py": "from .cli import run as main",
+            "pkg/cli.py": "def run():\n    pass\n",
+        }
+        found = programs(tmp_path, files)
+        (program,) = found.all()
+        assert program.function.qualified == "pkg.cli.run"
+        assert found.is_command(program.function)
 
     def test_multiple_processes_go_first(self, tmp_path: Path) -> None:
         files = {

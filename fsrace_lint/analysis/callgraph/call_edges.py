@@ -32,6 +32,7 @@ class CallEdge(Record, frozen=True, eq=False):
         first: The scope whose rank 0 runs the callback before the other ranks.
         mutes: The library whose collectives return immediately in the callback.
         receiver: The class of the object whose method is called.
+        is_exact: Whether the object is of no subclass of `receiver`, because the caller makes it.
         helper: The function of the project to which the callback is passed.
         parameter: The parameter of `helper` that receives the callback.
         passing: The call that passes the arguments, if it is another one: `delayed(f)(value)`.
@@ -45,6 +46,7 @@ class CallEdge(Record, frozen=True, eq=False):
     first: str | None = None
     mutes: str = ""
     receiver: LinkedClass | None = None
+    is_exact: bool = False
     helper: LinkedFunction | None = None
     parameter: str | None = None
     passing: m.Call | None = None

@@ -12,10 +12,11 @@ from msgspec.structs import replace
 from fsrace_lint.analysis.callgraph.call_edges import CallEdge
 from fsrace_lint.analysis.callgraph.parameter_values import CallerRankTests
 from fsrace_lint.analysis.callgraph.summaries import Summaries
-from fsrace_lint.analysis.dataflow.process_set import BOTTOM, FIRST, TOP, ProcessSet
+from fsrace_lint.analysis.dataflow.process_set import BOTTOM, FIRST, MAIN, TOP, ProcessSet
 from fsrace_lint.analysis.values.abstract_values import Argument, Expression
-from fsrace_lint.analysis.values.call_arguments import arguments_of, bind
+from fsrace_lint.analysis.values.call_arguments import arguments_of, bind, holds
 from fsrace_lint.engine.query import lazy, query
+from fsrace_lint.program.modules import LinkedClass
 from fsrace_lint.program.symbols import as_function, is_property, package_of, qualified_name
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import is_super, last_name, setting_role
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.values.abstract_values import Environment
-    from fsrace_lint.catalog.entries import Spawn
-    from fsrace_lint.program.modules import LinkedClass, LinkedFunction
+    from fsrace_lint.catalog.entries import Remote, Spawn
+    from fsrace_lint.program.modules import LinkedFunction
     from fsrace_lint.program.symbols import Symbol
 
 
@@ -53,7 +54,9 @@ class _Use(Record, frozen=True, eq=False):
         keyword: The keyword of the argument with the function.
         handed: Whether the function is passed in an argument.
         exact: Whether the call excludes overrides, as a call on `super()` does.
+        made: Whether the call is on an object that the function makes, so that its class is exact.
         receiver: The class of the object whose method is called.
+        remote: The catalog entry, if the call runs the function in another process: `task.remote()`.
     """
 
     call_site: CallSite
@@ -62,7 +65,9 @@ class _Use(Record, frozen=True, eq=False):
     keyword: str | None = None
     handed: bool = False
     exact: bool = False
+    made: bool = False
     receiver: LinkedClass | None = None
+    remote: Remote | None = None
 
     def may_run(self, method: LinkedFunction, owner: LinkedClass) -> bool:
         """Return whether the call may run a method of class `owner` that overrides the named one."""
@@ -152,11 +157,37 @@ class CallGraph:
         if function.facts.name == "__call__" or is_property(function) or setting_role(function.facts):
             return
         yield from calls_of(function)
+        yield from self._remote_uses(function)
         owner = function.owner
         for class_ in owner.ancestors() if owner is not None else ():
             inherited = class_.methods.get(function.facts.name)
             if owner is not None and inherited is not None and inherited is not function:
                 yield from (use for use in calls_of(inherited) if use.may_run(function, owner))
+
+    @query
+    def _remote_uses(self, function: LinkedFunction) -> tuple[_Use, ...]:
+        """Return the calls that run a decorated function, or create an object of its class, elsewhere."""
+        owner = function.owner if function.facts.name == "__init__" else None
+        facts = function.facts if owner is None else owner.facts
+        callers = self.relevance.using([facts.name]) if facts.decorators else ()
+        return tuple(
+            _Use(call_site, order << _ARGUMENTS, remote=entry)
+            for caller in callers
+            for order, call_site in enumerate(self.flows.call_sites(caller))
+            if (entry := self._remote(call_site, function)) is not None
+        )
+
+    def _remote(self, call_site: CallSite, function: LinkedFunction) -> Remote | None:
+        """Return the catalog entry of a call that runs a function elsewhere, as `task.remote()` does."""
+        called = call_site.call.function
+        entry: Remote | None = self.catalog.find("remote", f"*.{last_name(called)}")
+        run = called.value if isinstance(called, m.Attribute) else called
+        if isinstance(run, m.Call) and isinstance(run.function, m.Attribute):
+            run = run.function.value
+        if entry is None or not isinstance(run, (m.Name, m.Attribute)):
+            return None
+        is_meant = as_function(self.flows.resolver.symbol(run, call_site.state.scope)) is function
+        return entry if is_meant else None
 
     def _calls_of(self, function: LinkedFunction) -> Iterator[_Use]:
         """Return the uses of a function in project order."""
@@ -259,14 +290,35 @@ class CallGraph:
         entity = resolver.symbol(expr, scope)
         receiver = resolver.class_of(resolver.symbol(expr.value, scope)) if _is_method(expr, entity) else None
         if isinstance(expr, m.Attribute):
-            use = replace(use, exact=is_super(expr.value), receiver=receiver)
+            made = self._is_made(expr.value, scope)
+            use = replace(use, exact=made or is_super(expr.value), made=made, receiver=receiver)
         is_unknown = entity is None and receiver is None and isinstance(expr, m.Attribute) and not use.handed
         return _ResolvedUse(use, tuple(_targets(expr, entity, receiver)), is_unknown)
+
+    def _is_made(self, expr: m.Expr, scope: Environment) -> bool:
+        """Return whether an object is the result of `Class()`, directly or by name.
+
+        The class must have its own name there. A variable can hold a subclass.
+        """
+        bound = scope.get(expr.id) if isinstance(expr, m.Name) else None
+        made = bound if isinstance(bound, Expression) else Expression(expr, scope)
+        if not isinstance(made.expr, m.Call):
+            return False
+        class_ = self.flows.resolver.symbol(made.expr.function, made.scope)
+        return isinstance(class_, LinkedClass) and class_.facts.name == last_name(made.expr.function)
 
     @query
     def _edge(self, use: _Use) -> CallEdge:
         if not use.handed:
-            return CallEdge(use.call_site, passed_as_callback=False, receiver=use.receiver)
+            edge = CallEdge(
+                use.call_site,
+                passed_as_callback=False,
+                receiver=use.receiver,
+                spawn=use.remote,
+                is_exact=use.made,
+            )
+            is_one = use.remote is not None and _uses_one(use.remote, use.call_site.call)
+            return replace(edge, only=MAIN, spawn=None) if is_one else edge
         found = self._handed(use.call_site, use.position, use.keyword)
         return replace(found, call_site=use.call_site, position=use.position)
 
@@ -335,6 +387,12 @@ class CallGraph:
 def _place(use: _Use) -> tuple[tuple[int, int], int]:
     """Return the sort key of a use in the project."""
     return use.call_site.function.order, use.order
+
+
+def _uses_one(remote: Remote, call: m.Call) -> bool:
+    """Return whether the options of a call make all calls use one process."""
+    options = call.function.value if isinstance(call.function, m.Attribute) else None
+    return isinstance(options, m.Call) and holds(remote.one, options)
 
 
 def _is_method(expr: m.Expr, entity: Symbol | None) -> TypeGuard[m.Attribute]:

@@ -37,6 +37,8 @@ class ConcurrencyMarker(Record, frozen=True):
         evidence: What it shows: `LIKELY` or `EVIDENT`.
         starts: Whether it starts processes, or joins them to a job.
         role: Whether the processes are ranks of one job, or workers.
+        direct: Whether the code at the place shows it, and not a function that it calls.
+        is_launch: Whether it is a command that starts the program.
     """
 
     place: Place
@@ -44,13 +46,16 @@ class ConcurrencyMarker(Record, frozen=True):
     evidence: Evidence = Evidence.LIKELY
     starts: bool = False
     role: Role = "rank"
+    direct: bool = True
+    is_launch: bool = False
 
 
 class Entry(enum.Enum):
-    """How code without callers is entered: a call by other code, a command, or an import."""
+    """How code without callers is entered: by other code, as a command or a script, or by an import."""
 
     CALL = "call"
     COMMAND = "command"
+    SCRIPT = "script"
     IMPORT = "import"
 
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyTrace, Entry, Evidence
 from fsrace_lint.analysis.callgraph.concurrency_markers import ConcurrencyMarkers, asks_for_main
+from fsrace_lint.analysis.callgraph.program_arguments import ProgramArguments
 from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
 from fsrace_lint.analysis.values.trace_back import expressions_of
-from fsrace_lint.catalog.lexicon import says
+from fsrace_lint.catalog.lexicon import says, words
 from fsrace_lint.engine.query import query
 from fsrace_lint.files.spans import Place
 from fsrace_lint.syntax import model as m
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _CLASSES_DEPTH: Final = 1
 _DEMONSTRATIONS: Final = frozenset({"demo", "demos", "example", "examples"})
 _RUN_BY_HAND: Final = _DEMONSTRATIONS | {"projects", "recipes", "scripts", "tools"}
+_BUILD: Final = "setup.py"
 
 _Caller: TypeAlias = "tuple[LinkedFunction, LinkedClass | None]"
 """A function in the call chain, and the class of the object whose method it is."""
@@ -42,12 +44,14 @@ class _Step(NamedTuple):
         owner: The class of the object whose method contains the call.
         enters: Whether the chain continues in the called function.
         called: The class of the object whose method is called.
+        driven: Whether a function before it in the chain is a driver.
     """
 
     call_site: CallSite
     owner: LinkedClass | None
     enters: bool = False
     called: LinkedClass | None = None
+    driven: bool = False
 
 
 class _AfterSameTests:
@@ -94,6 +98,7 @@ class ConcurrencyEvidence:
         self.entry_states = entry_states
         self.programs = programs
         self.markers = ConcurrencyMarkers(entry_states, programs)
+        self.arguments = ProgramArguments(entry_states)
 
     def trace(self, call_site: CallSite, *, by_one: bool = False) -> ConcurrencyTrace:
         """Return the evidence that multiple processes reach a call.
@@ -112,15 +117,18 @@ class ConcurrencyEvidence:
         """Find the shortest call chain from a function with an `EVIDENT` marker, or else the best one.
 
         A method is followed only to calls on compatible classes. A marker counts only if one process can pass
-        both it and the call. There is no evidence if every call passes a constant that rules the call out, or
-        if some edges serialize their processes and the other edges have no marker.
+        both it and the call. There is no evidence if every call passes a constant that rules the call out, if
+        some edges serialize their processes and the other edges have no marker, or if every chain leads
+        through a driver.
         """
         call_site = after.call_site
+        if self._is_declared_single(call_site.function):
+            return ConcurrencyTrace(Evidence.NONE, (), None)
         start = _Step(call_site, call_site.function.owner)
         ways: dict[_Step, tuple[CallSite, ...]] = {start: ()}
         waiting = [start]
         callers: dict[_Caller, tuple[CallSite, ...]] = {}
-        complete: set[_Caller] = set()
+        complete: set[tuple[_Caller, bool]] = set()
         roots: list[LinkedFunction] = []
         likely: list[ConcurrencyTrace] = []
         alone: tuple[CallSite, ...] | None = None
@@ -131,46 +139,100 @@ class ConcurrencyEvidence:
             if self.markers.runs_alone(here.function):
                 alone = way
                 continue
-            likely += self._traces(step, way)
+            likely += self._traces(step, (call_site, *way), by_one=by_one)
             if likely and likely[-1].evidence is Evidence.EVIDENT:
                 return likely[-1]
             caller = here.function, class_
-            if caller in complete:
+            if not complete.isdisjoint({(caller, False), (caller, step.driven)}):
                 continue
             ways_in, edges, some_ordered = self._ways_to(here, by_one=by_one)
             is_ordered = is_ordered or (some_ordered and not likely)
             if edges == ways_in:
-                complete.add(caller)
+                complete.add((caller, step.driven))
             elif not edges:
+                alone = way
+                continue
+            driven = step.driven or (not by_one and self.markers.drivers.is_driver(here.function))
+            if driven and not ways_in:
                 alone = way
                 continue
             callers.setdefault(caller, way)
             roots += () if ways_in else (here.function,)
-            above = {each: (*way, edge.call_site) for edge in edges for each in _above(edge, class_)}
+            steps = ((edge, each) for edge in edges for each in _above(edge, class_))
+            above = {each._replace(driven=driven): (*way, edge.call_site) for edge, each in steps}
             new = {each: calls for each, calls in above.items() if each not in ways}
             ways |= new
             waiting += new
         return self._best(call_site, _Searched(callers, roots, likely, alone, is_ordered))
 
-    def _traces(self, step: _Step, way: tuple[CallSite, ...]) -> Iterator[ConcurrencyTrace]:
-        """Yield the chains to the markers in the function of a call, until one is `EVIDENT`."""
-        for marker in (*self._markers_at(step), *self._markers_around(step.call_site, len(way))):
-            yield ConcurrencyTrace(marker.evidence, way, marker)
-            if marker.evidence is Evidence.EVIDENT:
-                return
+    def _traces(self, step: _Step, way: tuple[CallSite, ...], *, by_one: bool) -> Iterator[ConcurrencyTrace]:
+        """Yield the chains to the markers in the function of a call, until one is `EVIDENT`.
+
+        Args:
+            step: The call.
+            way: The call at which the search began, and the call chain from it.
+            by_one: As for `trace`.
+        """
+        here = step.call_site
+        for marker in (*self._markers_at(step), *self._markers_around(here, len(way) - 1)):
+            trace: ConcurrencyTrace | None = ConcurrencyTrace(marker.evidence, way[1:], marker)
+            if marker.is_launch and marker == self.markers.launched(here.function):
+                trace = self._launched(way, here.function, by_one=by_one)
+            if trace is not None:
+                yield trace
+                if trace.evidence is Evidence.EVIDENT:
+                    return
+
+    def _launched(
+        self, way: tuple[CallSite, ...], program: LinkedFunction, *, by_one: bool
+    ) -> ConcurrencyTrace | None:
+        """Return the chain to a command that starts multiple processes which reach a call, or None."""
+        for launch in self.programs.launches_of(program):
+            chain = self._chain(way, program, launch.arguments, by_one=by_one) if launch.several else None
+            if chain is not None:
+                marker = self.markers.launched(program, launch.arguments)
+                return ConcurrencyTrace(Evidence.EVIDENT, chain, marker)
+        return None
+
+    def _chain(
+        self, way: tuple[CallSite, ...], program: LinkedFunction, words: tuple[str, ...], *, by_one: bool
+    ) -> tuple[CallSite, ...] | None:
+        """Return a call chain to a call that a program can take if it is started with some arguments.
+
+        Args:
+            way: The call, and a call chain from it to the program, which is returned if it is possible.
+            program: The function that the program runs.
+            words: The arguments. A word that is not known is empty.
+            by_one: As for `trace`.
+        """
+        arguments = self.arguments
+        if all(arguments.may_reach(call_site, words) for call_site in way):
+            return way[1:]
+        ways: dict[CallSite, tuple[CallSite, ...]] = {way[0]: ()}
+        waiting = [way[0]]
+        while waiting:
+            here = waiting.pop(0)
+            if not arguments.may_reach(here, words):
+                continue
+            if here.function is program:
+                return ways[here]
+            _, edges, _ = self._ways_to(here, by_one=by_one)
+            above = (edge.call_site for edge in edges if edge.call_site not in ways)
+            new = {call_site: (*ways[here], call_site) for call_site in above}
+            ways |= new
+            waiting += new
+        return None
 
     def _best(self, call_site: CallSite, search: _Searched) -> ConcurrencyTrace:
         """Return the best evidence of a search that found nothing `EVIDENT`.
 
         In a program that one process runs, a file that is also used elsewhere can check ranks. This shows
-        nothing about the program.
+        nothing about the program. A program that converts results can call functions that synchronize ranks.
         """
-        single = [root for root in search.roots if self._is_one_process(root, search.callers)]
+        single = [root for root in search.roots if self._is_one_process(root, call_site, search.callers)]
         is_open = len(single) < len(search.roots) or (not search.roots and search.alone is None)
-        programs = {module.path for root in single for module in (root.module, *self._importers(root.module))}
         for trace in search.likely:
-            marker = trace.marker
-            if marker is not None and (is_open or marker.starts or marker.place.path in programs):
+            if is_open or (trace.marker is not None and self._counts(trace.marker, single)):
                 return trace
         if not search.roots:
             evidence = Evidence.PLAUSIBLE if is_open else Evidence.NONE
@@ -183,6 +245,16 @@ class ConcurrencyEvidence:
         entry = self._entry(root, way[-1] if way else call_site) if is_open else Entry.CALL
         return ConcurrencyTrace(evidence, way, None, entry)
 
+    def _counts(self, marker: ConcurrencyMarker, roots: Iterable[LinkedFunction]) -> bool:
+        """Return whether a marker shows multiple processes of a program with one of some roots."""
+        for root in roots:
+            paths = {module.path for module in (root.module, *self._importers(root.module))}
+            names = (root.module.name.rpartition(".")[2], root.facts.name)
+            is_converter = any(says(name, "converter") for name in names)
+            if marker.place.path in paths and (marker.direct or not is_converter):
+                return True
+        return marker.starts
+
     def _entry(self, root: LinkedFunction, call_site: CallSite) -> Entry:
         """Return how a function without callers is entered.
 
@@ -192,22 +264,48 @@ class ConcurrencyEvidence:
         """
         if root.index == 0:
             is_main = any(map(asks_for_main, call_site.state.conditions))
-            return Entry.COMMAND if is_main else Entry.IMPORT
+            if not is_main:
+                return Entry.IMPORT
+            return Entry.COMMAND if self._is_packaged(root) else Entry.SCRIPT
         names = (last_name(_called(decorator)) for decorator in root.facts.decorators)
         is_command = says(root.facts.name, "command") or any(says(name, "command") for name in names)
         return Entry.COMMAND if is_command or self.programs.is_command(root) else Entry.CALL
 
-    def _is_one_process(self, root: LinkedFunction, callers: Iterable[_Caller]) -> bool:
+    def _is_one_process(
+        self, root: LinkedFunction, call_site: CallSite, ways: Mapping[_Caller, tuple[CallSite, ...]]
+    ) -> bool:
         """Return whether one process runs the program with a root, as far as the repository shows.
 
         Args:
             root: A function without callers.
-            callers: The functions of the call chains. One that calls a trainer can start processes.
+            call_site: The call at which the search began.
+            ways: The functions of the call chains, each with the call chain to it. One that calls a trainer
+                can start processes.
         """
-        if any(self.markers.may_launch(caller) for caller, _ in callers):
+        if any(self.markers.may_launch(caller) for caller, _ in ways):
             return False
-        started = self.programs.launches_of(root)
-        return bool(started) or self._is_one_shot(root)
+        launches = self.programs.launches_of(root)
+        plain = [launch for launch in launches if not launch.several]
+        if len(plain) == len(launches):
+            return bool(plain) or self._is_one_shot(root)
+        way = call_site, *next(way for (function, _), way in ways.items() if function is root)
+        return any(self._chain(way, root, each.arguments, by_one=True) is not None for each in plain)
+
+    def _is_declared_single(self, function: LinkedFunction) -> bool:
+        """Return whether all programs that run a function run it in one process, according to the settings.
+
+        Processes that a program starts itself are not meant.
+        """
+        single = self.programs.single
+        if not single:
+            return False
+
+        def ways(each: LinkedFunction) -> tuple[CallEdge, ...]:
+            edges = () if each in single else self.entry_states.callers(each)
+            return tuple(edge for edge in edges if not edge.starts_several)
+
+        above = self.entry_states.upward(function, ways)
+        return single.issuperset(each for each in above if each in single or not ways(each))
 
     def _is_library(self, function: LinkedFunction, roots: Sequence[LinkedFunction]) -> bool:
         """Return whether a function belongs to a package that only demonstrations call."""
@@ -232,11 +330,13 @@ class ConcurrencyEvidence:
     def _is_one_shot(self, root: LinkedFunction) -> bool:
         """Return whether a root function belongs to code that is run once by hand.
 
-        Such code is a script, or is in a top-level directory for examples and the like. The main code of a
-        file in a package is an installed command, of which multiple instances can run at once. It counts as
-        run by hand only if the package name contains such a directory and no other file imports it.
+        Such code is a script or a build file, or is in a top-level directory for examples and the like. The
+        main code of a file in a package is an installed command, of which multiple instances can run at once.
+        It counts as run by hand only if the package name contains such a directory and no other file imports
+        it.
         """
-        if root.module.relative.split("/")[0] in _RUN_BY_HAND:
+        *folders, file = root.module.relative.split("/")
+        if file == _BUILD or not _RUN_BY_HAND.isdisjoint(words("".join(folders[:1]))):
             return True
         if not root.module.facts.is_script:
             return False
@@ -282,18 +382,32 @@ class ConcurrencyEvidence:
     def _markers_around(self, call_site: CallSite, depth: int) -> Iterator[ConcurrencyMarker]:
         """Yield the markers in the importers of a module, or in other methods of the class.
 
-        For a method without callers, only rank checks and coordination count.
+        Other methods count only for a method without callers, and only their rank checks and coordination.
         """
         function = call_site.function
         if function.index == 0:
             if not any(map(asks_for_main, call_site.state.conditions)):
                 yield from self._markers_of_importers(function.module)
-        elif function.owner is not None and depth <= _CLASSES_DEPTH:
-            called = bool(self.entry_states.ways_in(function))
+        elif (
+            function.owner is not None and depth <= _CLASSES_DEPTH and not self.entry_states.ways_in(function)
+        ):
             for method in function.owner.methods.values():
-                if method is not function:
-                    markers = self.markers.ordered(method) or (self.markers.asked(method) if called else ())
-                    yield from (marker for marker, _ in markers[:1])
+                markers = self.markers.ordered(method)
+                if method is not function and markers and self._run_in_same(method, function):
+                    yield markers[0][0]
+
+    def _run_in_same(self, method: LinkedFunction, function: LinkedFunction) -> bool:
+        """Return whether a method runs in the same processes as another one, not only in started ones."""
+        return self._is_started(function) or not self._is_started(method)
+
+    def _is_started(self, function: LinkedFunction) -> bool:
+        """Return whether every call chain to a function leads through a call that starts processes."""
+        callers = self.entry_states.callers
+
+        def plain(each: LinkedFunction) -> tuple[CallEdge, ...]:
+            return tuple(edge for edge in callers(each) if edge.spawn is None)
+
+        return all(map(callers, self.entry_states.upward(function, plain)))
 
     def _markers_of_importers(self, module: Module) -> Iterator[ConcurrencyMarker]:
         """Yield the markers in the files that import a module, directly or indirectly."""
@@ -316,7 +430,8 @@ def _above(edge: CallEdge, class_: LinkedClass | None) -> Iterator[_Step]:
     function = edge.call_site.function
     receiver = edge.receiver or (function.owner if edge.is_on_self else None)
     if receiver is not None and class_ is not None and not edge.passed_as_callback:
-        if class_ not in receiver.ancestors() and receiver not in class_.ancestors():
+        is_heir = not edge.is_exact and receiver in class_.ancestors()
+        if class_ not in receiver.ancestors() and not is_heir:
             return
         class_ = class_ if receiver in class_.ancestors() else receiver
     if edge.is_on_self and not edge.passed_as_callback:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from msgspec.structs import replace
 
 from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyMarker, Evidence
+from fsrace_lint.analysis.callgraph.drivers import Drivers
 from fsrace_lint.analysis.dataflow.infeasible_paths import is_infeasible
 from fsrace_lint.analysis.dataflow.process_set import MAIN, SYNCHRONIZING, TOP
 from fsrace_lint.analysis.dataflow.rank_partition import WHETHER_DISTRIBUTED
@@ -18,17 +19,18 @@ from fsrace_lint.engine.query import query
 from fsrace_lint.files.spans import Place, Span
 from fsrace_lint.program.symbols import Instance, as_function
 from fsrace_lint.syntax import model as m
-from fsrace_lint.syntax.ast_names import last_name
+from fsrace_lint.syntax.ast_names import implied, last_name
 from fsrace_lint.syntax.record import Record
 from fsrace_lint.syntax.unparse import spell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fsrace_lint.analysis.callgraph.concurrency import Role
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
     from fsrace_lint.analysis.values.abstract_values import Binding
-    from fsrace_lint.catalog.entries import Launch
+    from fsrace_lint.catalog.entries import Launch, Spawn
     from fsrace_lint.program.modules import LinkedFunction
     from fsrace_lint.program.programs import Programs
 
@@ -76,12 +78,13 @@ class ConcurrencyMarkers:
         self.catalog = entry_states.catalog
         self.entry_states = entry_states
         self.programs = programs
+        self.drivers = Drivers(self.flows)
 
     @query
     def of(self, function: LinkedFunction) -> tuple[Placed, ...]:
         """Return all markers in a function, each with the conditions before it."""
         whole = (
-            self._launched(function),
+            self.launched(function),
             self._spawned(function),
             self._hooked(function),
             self._decorated(function),
@@ -148,7 +151,8 @@ class ConcurrencyMarkers:
             evident = starts and not any(map(self._is_conditional, chain))
             make = _started if evident else _marker
             marker = make(function, call_site.call.span, what)
-            yield replace(marker, starts=starts), call_site.state.conditions
+            direct = len(chain) == 1
+            yield replace(marker, starts=starts, direct=direct), call_site.state.conditions
 
     def _to_framework(self, call_site: CallSite, depth: int) -> Iterator[CallSite]:
         """Yield a call that coordinates processes, and the calls by which it reaches the framework."""
@@ -189,14 +193,26 @@ class ConcurrencyMarkers:
         for call in self._calls_of(function):
             near = _SETUP_DEPTH if call.launch is not None and call.launch.creates_group else 0
             launches = call.launches and (depth <= near or not self._is_on_demand(call.call_site))
-            shows = launches or (depth <= _WRAPPERS_DEPTH and call.synchronizes)
-            if shows or self._leads(call, depth + 1):
+            waits = depth <= _WRAPPERS_DEPTH and call.synchronizes
+            shows = launches or (waits and not (depth and self._is_optional(call.call_site)))
+            if shows or (self._is_in_job(call) and self._leads(call, depth + 1)):
                 yield call.call_site
+
+    def _is_optional(self, call_site: CallSite) -> bool:
+        """Return whether a constructor synchronizes processes only if there are multiple."""
+        return call_site.function.facts.name == "__init__" and self._is_on_demand(call_site)
+
+    def _is_in_job(self, call: _Call) -> bool:
+        """Return whether a callee runs in the processes of a job, if it coordinates them.
+
+        In a driver, it can do so only in the processes that the driver starts, unless it sets up a job.
+        """
+        return not self.drivers.is_driver(call.call_site.function) or _is_setup(call.call_site)
 
     def _is_on_demand(self, call_site: CallSite) -> bool:
         """Return whether a call runs only after a test shows that the job has multiple processes."""
         for literal in call_site.state.conditions:
-            for test, truth in _implied(literal.test, truth=literal.truth):
+            for test, truth in implied(literal.test, truth=literal.truth):
                 split = self.entry_states.rank_tests.partition(test, literal.scope)
                 if (split if truth else split[::-1]) == (TOP, MAIN):
                     return True
@@ -266,24 +282,36 @@ class ConcurrencyMarkers:
             case _:
                 return False
 
-    def _launched(self, function: LinkedFunction) -> ConcurrencyMarker | None:
-        """Return the command in the repository that starts multiple processes of a program, as a marker."""
+    def launched(
+        self, function: LinkedFunction, words: tuple[str, ...] | None = None
+    ) -> ConcurrencyMarker | None:
+        """Return a command in the repository that starts multiple processes of a program, as a marker.
+
+        Args:
+            function: The function that the program runs.
+            words: The arguments of the command, or None for any.
+        """
         for launch in self.programs.launches_of(function):
-            if launch.several:
+            if launch.several and words in {None, launch.arguments}:
                 place = Place(launch.reported, Span(launch.line, 1, launch.line, 1))
                 number = "multiple" if launch.processes is None else launch.processes
                 what = f"`{launch.command}` starts {number} {launch.role}s"
-                return ConcurrencyMarker(place, what, Evidence.EVIDENT, starts=True, role=launch.role)
+                return ConcurrencyMarker(
+                    place, what, Evidence.EVIDENT, starts=True, role=launch.role, is_launch=True
+                )
         return None
 
     def _spawned(self, function: LinkedFunction) -> ConcurrencyMarker | None:
-        for edge in self.entry_states.callers(function):
-            if edge.starts_several:
+        """Return the call that starts multiple processes of a function, or of the object of a method."""
+        owner = function.owner
+        constructor = owner.method("__init__") if owner is not None and owner.facts.decorators else None
+        started = (function,) if constructor is None else (function, constructor)
+        for edge in (edge for each in started for edge in self.entry_states.callers(each)):
+            if edge.spawn is not None and edge.starts_several:
                 call_site = edge.call_site
                 what = f"`{spell(call_site.call.function)}()` starts the processes that run it"
                 marker = _started(call_site.function, call_site.call.span, what)
-                is_rank = edge.spawn is not None and edge.spawn.passes_rank
-                return marker if is_rank else replace(marker, role="worker")
+                return replace(marker, role=_role(edge.spawn))
         return None
 
     def _hooked(self, function: LinkedFunction) -> ConcurrencyMarker | None:
@@ -300,11 +328,17 @@ class ConcurrencyMarkers:
         for decorator in self.flows.decorators(function):
             for expr in _calls_and_names(decorator.expr):
                 name = self.flows.resolver.qualify(expr, decorator.scope)
-                launch = self.catalog.find("launch", name)
-                if self.catalog.find("spawn", name) is not None or (launch is not None and launch.certain):
+                launch, spawn = self.catalog.find("launch", name), self.catalog.find("spawn", name)
+                if spawn is not None or (launch is not None and launch.certain):
                     what = f"`@{spell(decorator.expr)}` runs it in multiple processes"
-                    return _started(function, function.facts.span, what)
+                    marker = _started(function, function.facts.span, what)
+                    return replace(marker, role="rank" if spawn is None else _role(spawn))
         return None
+
+
+def _role(spawn: Spawn) -> Role:
+    """Return what the processes are that a call starts."""
+    return "rank" if spawn.passes_rank or spawn.starts_job else "worker"
 
 
 def _is_setup(call_site: CallSite) -> bool:
@@ -328,18 +362,6 @@ def _calls_and_names(decorator: m.Expr) -> tuple[m.Expr, ...]:
         return (decorator,)
     values = (*decorator.arguments, *(keyword.value for keyword in decorator.keywords))
     return (decorator.function, *(value.function for value in values if isinstance(value, m.Call)))
-
-
-def _implied(test: m.Expr, *, truth: bool) -> Iterator[tuple[m.Expr, bool]]:
-    """Yield the parts of a test whose outcome is implied, each with its outcome."""
-    match test:
-        case m.Not(value=value):
-            yield from _implied(value, truth=not truth)
-        case m.Boolean(operator=operator, values=values) if (operator == "and") == truth:
-            for value in values:
-                yield from _implied(value, truth=truth)
-        case _:
-            yield test, truth
 
 
 def _marker(function: LinkedFunction, span: Span, text: str) -> ConcurrencyMarker:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from fsrace_lint.analysis.callgraph.call_graph import CallGraph
 from fsrace_lint.analysis.callgraph.framework_hooks import FrameworkHooks
+from fsrace_lint.analysis.callgraph.object_creation import ObjectCreation
 from fsrace_lint.analysis.callgraph.protection import Protection
 from fsrace_lint.analysis.dataflow.infeasible_paths import is_infeasible
 from fsrace_lint.analysis.dataflow.process_set import FIRST, TOP, ProcessSet, Runs, runs
@@ -76,11 +77,16 @@ class EntryStates:
         self.paths = PathNormalizer(self.rank_dependence)
         self.protection = Protection(flows, self.summaries, self.rank_tests)
         self.hooks = FrameworkHooks(flows)
+        self.creation = ObjectCreation(self)
         self.relevance = flows.relevance
 
     def callers(self, function: LinkedFunction) -> tuple[CallEdge, ...]:
         """Return all resolved call edges into a function."""
         return self._edges.callers(function)
+
+    def callers_lazily(self, function: LinkedFunction) -> Iterator[CallEdge]:
+        """Yield all call edges into a function as they are found, unordered."""
+        return self._edges.callers_lazily(function)
 
     def is_only_called(self, function: LinkedFunction) -> bool:
         """Return whether a function has callers, and is not passed as a callback."""
@@ -128,9 +134,10 @@ class EntryStates:
         is_called = False
         for edge in self._edges.callers_lazily(function):
             is_called = True
-            if self._brought(edge, _ANYBODY) == _ANYBODY:
+            if self._entering(edge, _ANYBODY, function) == _ANYBODY:
                 yield edge.call_site.function
-        if not is_called and not self._edges.name_only_callers(function):
+        is_root = not is_called and not self._edges.name_only_callers(function)
+        if is_root and self.creation.processes(function) == TOP:
             yield None
 
     def processes(self, call_site: CallSite) -> ProcessSet:
@@ -263,25 +270,35 @@ class EntryStates:
     ) -> EntryState | None:
         if function in open_ended:
             presumed = self._edges.name_only_callers(function)
-            brought = [self._brought(edge, _ANYBODY) for edge in presumed] or [_ANYBODY]
+            anybody = replace(_ANYBODY, processes=self.creation.processes(function))
+            brought = [self._entering(edge, _ANYBODY, function) for edge in presumed] or [anybody]
         else:
             outer = [
                 (edge, self.entry_state.known(edge.call_site.function)) for edge in self.callers(function)
             ]
             known = [(edge, known or contexts.get(edge.call_site.function)) for edge, known in outer]
-            brought = [self._brought(edge, context) for edge, context in known if context is not None]
+            brought = [
+                self._entering(edge, context, function) for edge, context in known if context is not None
+            ]
         if not brought:
             return None
         joined = functools.reduce(EntryState.join, brought)
         locked = joined.locked or self._is_locked_by_decorator(function)
         return replace(joined, processes=joined.processes & self.decorated(function), locked=locked)
 
+    def _entering(self, edge: CallEdge, outer: EntryState, function: LinkedFunction) -> EntryState:
+        """Return the entry state of a function by one call edge, in the processes that have its object."""
+        brought = self._brought(edge, outer)
+        if edge.is_on_self or edge.passed_as_callback:
+            return brought
+        return replace(brought, processes=brought.processes & self.creation.processes(function))
+
     def _brought(self, edge: CallEdge, outer: EntryState) -> EntryState:
         """Return the entry state by one call edge, given the entry state of the caller."""
         reached = self.processes(edge.call_site) & edge.only & outer.processes
         processes = TOP if reached and edge.starts_several else reached
         first = self.protection.serializing_context(edge.call_site) or outer.first
-        if edge.passed_as_callback:
+        if edge.passed_as_callback or edge.spawn is not None:
             locked = edge.helper is not None and self._runs_locked(edge.helper, edge.parameter)
             return EntryState(processes, frozenset(), locked, edge.first)
         here = frozenset(filter(is_os_error, self.protection.caught(edge.call_site)))
@@ -289,9 +306,9 @@ class EntryStates:
         return EntryState(processes, here | outer.caught, locked, first)
 
     def _is_locked_by_decorator(self, function: LinkedFunction) -> bool:
-        for name, target in self._decorators(function):
-            if self.catalog.find("lock", name) is not None:
-                return True
+        if any(map(self.protection.locks.is_decorator, self.flows.decorators(function))):
+            return True
+        for _, target in self._decorators(function):
             if (
                 isinstance(target, LinkedFunction)
                 and target is not function
@@ -370,4 +387,6 @@ class EntryStates:
             expr = decorator.expr
             target = expr.function if isinstance(expr, m.Call) else expr
             entity = self.flows.resolver.symbol(target, decorator.scope)
-            yield qualified_name(entity) or f"*.{last_name(target)}", entity
+            class_ = self.flows.resolver.class_of(entity)
+            runs = None if class_ is None else class_.method("__call__")
+            yield qualified_name(entity) or f"*.{last_name(target)}", runs or entity

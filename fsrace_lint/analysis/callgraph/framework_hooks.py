@@ -1,4 +1,4 @@
-"""The methods that frameworks call."""
+"""The methods that frameworks call, and the functions of configuration files that servers call."""
 
 from __future__ import annotations
 
@@ -32,9 +32,18 @@ class FrameworkHooks:
         return found
 
     def of(self, function: LinkedFunction) -> Hook | None:
-        """Return the catalog entry of the hook that a method overrides, or None."""
-        if function.owner is None or function.facts.name not in self._classes:
+        """Return the catalog entry of the hook that a method overrides, or None.
+
+        The code and the functions of a configuration file are hooks by their names.
+        """
+        name = function.facts.name if function.index else "__code__"
+        if name not in self._classes:
             return None
+        if function.owner is None:
+            file = function.module.relative.rpartition("/")[2].removesuffix(".py").replace("-", "_")
+            is_top = function.facts.parent <= 0
+            known: Hook | None = self.flows.catalog.exact("hook", f"{file}.{name}") if is_top else None
+            return known
         return self._find(function, function.owner)
 
     @query

@@ -40,6 +40,7 @@ DEEPEST: Final = 20
 """The maximum depth of functions that are interpreted within each other."""
 _NOTHING: Final[Mapping[str, Module | None]] = MappingProxyType({})
 _TAKING: Final = frozenset({"acquire", "release"})
+_ACTING: Final = _TAKING | {"enter"}
 _ENDING: Final = frozenset({"exit", "_exit", "quit", "abort"})
 
 
@@ -259,6 +260,7 @@ class FunctionFlows:
             return "suppressor"
         lock = self.catalog.exact("lock", name)
         if lock is not None:
-            return str(lock.kind) if lock.kind in _TAKING else ""
+            return str(lock.kind) if lock.kind in _ACTING else ""
         last = name.rpartition(".")[2]
-        return last if last in _TAKING and "." in name else ""
+        is_other = last not in _TAKING or "." not in name or self.catalog.is_in_process(name)
+        return "" if is_other else last

@@ -17,7 +17,7 @@ from fsrace_lint.syntax.annotations import class_names
 from fsrace_lint.syntax.ast_names import parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from fsrace_lint.analysis.callgraph.call_edges import CallEdge, Callers
     from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
@@ -135,6 +135,12 @@ class CallerRankTests(RankTests):
     def _is_spawned(self, argument: Argument) -> bool:
         """Return whether a call that starts processes passes each its number for a parameter."""
         return any(is_spawned_number(edge, argument) for edge in self.callers.spawning(argument.function))
+
+    def passed(self, argument: Argument) -> Iterator[Expression | None]:
+        """Yield what each caller passes for a parameter, or its default; None if unknown."""
+        if not _is_object(argument):
+            for edge in self.callers.search(argument.function):
+                yield self._value(edge, argument.parameter, argument.function)
 
     def _value(self, edge: CallEdge, parameter: m.Parameter, function: LinkedFunction) -> Expression | None:
         scope: Environment | None = edge.call_site.state.scope

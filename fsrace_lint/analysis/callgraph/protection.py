@@ -5,13 +5,12 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Final
 
+from fsrace_lint.analysis.callgraph.lock_objects import LockObjects
 from fsrace_lint.analysis.dataflow.abstract_state import caught_by
 from fsrace_lint.analysis.dataflow.process_set import FIRST, NOT_FIRST, TOP
-from fsrace_lint.analysis.values.abstract_values import Expression, Union
-from fsrace_lint.analysis.values.trace_back import expressions_of, sides_of
-from fsrace_lint.catalog.lexicon import says
+from fsrace_lint.analysis.values.abstract_values import Expression
 from fsrace_lint.engine.query import query
-from fsrace_lint.program.modules import LinkedFunction
+from fsrace_lint.program.modules import LinkedClass, LinkedFunction
 from fsrace_lint.program.symbols import qualified_name
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import dotted, last_name, parts
@@ -20,10 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
+    from fsrace_lint.analysis.callgraph.parameter_values import CallerRankTests
     from fsrace_lint.analysis.callgraph.summaries import Summaries
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
-    from fsrace_lint.analysis.ranks.rank_tests import RankTests
     from fsrace_lint.analysis.values.abstract_values import Environment
+    from fsrace_lint.program.symbols import Symbol
 
 _ALIASES_DEPTH: Final = 4
 _ENDING: Final = frozenset({"sys.exit", "exit", "quit", "os._exit"})
@@ -34,12 +34,13 @@ _OTHERS: Final = {scope: NOT_FIRST[scope] for scope in ("global", "local")}
 class Protection:
     """Finds the handlers, locks, and contexts around calls."""
 
-    def __init__(self, flows: FunctionFlows, summaries: Summaries, rank_tests: RankTests) -> None:
+    def __init__(self, flows: FunctionFlows, summaries: Summaries, rank_tests: CallerRankTests) -> None:
         """Initialize for a project."""
         self.flows = flows
         self.catalog = flows.catalog
         self.summaries = summaries
         self.rank_tests = rank_tests
+        self.locks = LockObjects(flows, rank_tests)
 
     def caught(self, call_site: CallSite) -> frozenset[str]:
         """Return the names of the exceptions that are handled around a call."""
@@ -72,7 +73,7 @@ class Protection:
 
     def held(self, call_site: CallSite) -> tuple[m.Expr, ...]:
         """Return the interprocess locks that are held around a call, in its own function."""
-        contexts = (context.expr for context in call_site.contexts if self.is_lock(context))
+        contexts = (context.expr for context in call_site.all_contexts if self.locks.is_lock(context))
         return (*call_site.state.locks, *contexts)
 
     def serializing_context(self, call_site: CallSite) -> str | None:
@@ -158,12 +159,18 @@ class Protection:
                 entity = resolver.symbol(context.expr.function, context.scope)
                 name = qualified_name(entity) or "*." + last_name(context.expr.function)
                 entry = self.catalog.find("first", name)
-                own = self.summaries.first_scope(entity) if isinstance(entity, LinkedFunction) else None
+                own = self._own_scope(entity)
                 given = self._rank_given(context.expr, context.scope)
                 if entry is not None:
                     yield named.expr, given or entry.scope, entry.waits
                 elif own is not None:
                     yield named.expr, given or own, "barrier"
+
+    def _own_scope(self, entity: Symbol | None) -> str | None:
+        """Return the scope whose rank 0 goes first in a context manager of the project, or None."""
+        if isinstance(entity, LinkedFunction):
+            return self.summaries.first_scope(entity)
+        return self.summaries.first_scope_of(entity) if isinstance(entity, LinkedClass) else None
 
     def _made(self, context: Expression, depth: int = 0) -> Expression:
         """Return the call that creates a context, also by name or in a function that only returns it."""
@@ -183,46 +190,6 @@ class Protection:
                 return "local" if told else "global"
         scopes = (self.rank_tests.rank_scope(value, scope) for value in call.arguments[:1])
         return next((found for found in scopes if found in {"global", "local"}), None)
-
-    def is_lock(self, context: Expression) -> bool:
-        """Return whether a context is an interprocess lock, of a library or of the project.
-
-        The lock can be created earlier, under a name, and in only one of multiple branches.
-        """
-        bound = self.rank_tests.known(context.expr, context.scope)
-        made = expressions_of(bound) if isinstance(bound, (Expression, Union)) else []
-        return any(self._is_lock(side) for each in (context, *made) for side in sides_of(each) or (each,))
-
-    def _is_lock(self, context: Expression) -> bool:
-        resolver = self.flows.resolver
-        expr, scope = context.expr, context.scope
-        entity = resolver.symbol(expr.function if isinstance(expr, m.Call) else expr, scope)
-        name = resolver.type_name(entity)
-        if name is not None and self.catalog.is_in_process(name):
-            return False
-        entry = self.catalog.find("lock", name)
-        if entry is not None:
-            return bool(entry.kind == "context")
-        if isinstance(entity, LinkedFunction) and entity.facts.is_generator and self.takes_lock(entity):
-            return True
-        class_ = self.flows.resolver.class_of(entity)
-        enter = None if class_ is None else class_.method("__enter__")
-        if enter is not None and self.takes_lock(enter):
-            return True
-        return says(last_name(expr), "lock")
-
-    def takes_lock(self, function: LinkedFunction) -> bool:
-        """Return whether a context manager of the project holds a lock during its body."""
-        call_sites = self.flows.call_sites(function)
-        contexts = dict.fromkeys(context for call_site in call_sites for context in call_site.contexts)
-        if any(map(self.is_lock, contexts)):
-            return True
-        called = (
-            self.flows.resolver.qualify(call_site.call.function, call_site.state.scope)
-            for call_site in call_sites
-        )
-        entries = (self.catalog.find("lock", name) for name in called)
-        return any(entry is not None and entry.kind != "within" for entry in entries)
 
 
 def _is_same_call(one: m.Call, other: m.Call) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.ranks.rank_tests import RankTests
-    from fsrace_lint.program.modules import LinkedFunction
+    from fsrace_lint.program.modules import LinkedClass, LinkedFunction
 
 _DEEPEST: Final = 3
 
@@ -57,12 +57,24 @@ class Summaries:
 
         Returns:
             The processes that reach a call of the parameter: in the function, in a nested function, or in
-            another helper to which it is passed. All processes if no call is found.
+            another helper to which it is passed. All processes if no call is found, or if the helper passes
+            the callback on in a tuple or a list, as in `mp.spawn(work, args=(callback,))`.
         """
+        if parameter is not None and self._is_packed(function, parameter):
+            return TOP
         processes = BOTTOM
         for way in self.callback_call_chains(function, parameter):
             processes |= functools.reduce(operator.and_, (call_site.state.processes for call_site in way))
         return processes or TOP
+
+    def _is_packed(self, function: LinkedFunction, parameter: str) -> bool:
+        """Return whether a function passes a parameter on in a tuple or a list."""
+        return any(
+            m.Name(parameter) in value.items
+            for call_site in self.flows.call_sites(function)
+            for _, _, value in arguments_of(call_site.call)
+            if isinstance(value, m.Sequence)
+        )
 
     def callback_call_chains(
         self, function: LinkedFunction, parameter: str | None, depth: int = 0
@@ -134,7 +146,17 @@ class Summaries:
         taking_turns = self._find_turns(function)
         if taking_turns is not None:
             return taking_turns
-        waiting = [e.state.processes for e in self.flows.call_sites(function) if self.waits(e)]
+        return self._first_through(function)
+
+    def first_scope_of(self, class_: LinkedClass) -> str | None:
+        """Return the scope whose rank 0 runs the body of `with class_():` before the other ranks, or None."""
+        ends = (class_.method(name) for name in ("__enter__", "__exit__"))
+        return self._first_through(*(end for end in ends if end is not None))
+
+    def _first_through(self, *functions: LinkedFunction) -> str | None:
+        """Return the scope whose rank 0 passes the barriers of some functions before the other ranks."""
+        call_sites = (call_site for function in functions for call_site in self.flows.call_sites(function))
+        waiting = [e.state.processes for e in call_sites if self.waits(e)]
         if any(processes == MAIN for processes in waiting) and any(
             not processes & MAIN for processes in waiting
         ):

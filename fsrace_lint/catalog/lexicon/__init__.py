@@ -17,10 +17,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Meaning: TypeAlias = Literal[
-    "lock", "cache", "result", "checkpoint", "part", "group", "whole group", "command", "setup"
+    "lock",
+    "cache",
+    "result",
+    "checkpoint",
+    "part",
+    "group",
+    "whole group",
+    "command",
+    "setup",
+    "settings",
+    "queue",
+    "converter",
+    "rehearsal",
 ]
 Doubt: TypeAlias = Literal["filesystem", "collective", "coordinator", "undivided", "sharding"]
 """Categories of names that make a fix more cautious if nothing else is known about the object."""
+InCommands: TypeAlias = Literal["launcher"]
+"""Categories of the words of commands, which whitespace separates."""
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
@@ -36,7 +50,7 @@ def _lexicon() -> Mapping[str, frozenset[str]]:
     return {meaning: frozenset(listed) for meaning, listed in tomllib.loads(data.decode()).items()}
 
 
-def meaning(what: Meaning | Doubt) -> frozenset[str]:
+def meaning(what: Meaning | Doubt | InCommands) -> frozenset[str]:
     """Return the words or names with a meaning."""
     return _lexicon()[what]
 
