@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.accesses.model import Reach
 from fsrace_lint.analysis.callgraph.concurrency import Evidence
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.paths.abstract_path import Origins
     from fsrace_lint.program.modules import LinkedFunction
 
+_FILLING: Final = frozenset({"write", "copy", "download", "rename"})
+"""The operations that put content into a file."""
+
 
 class FileQueries(AccessQueries):
     """Queries for files: races, renames, deletes, and names."""
@@ -34,6 +37,19 @@ class FileQueries(AccessQueries):
             self.probe_of(access) is not None or self.is_skipped_by_followers(access)
         )
         return access.is_contended and not harmless and not tested
+
+    def is_marker(self, access: Access) -> bool:
+        """Return whether an access creates an empty file to which no code of its module writes."""
+        if not access.operation.empty:
+            return False
+        functions = access.leaf_call.function.module.functions
+        others = (other for each in functions for other in self._accesses.direct(each))
+        return not any(
+            other.op in _FILLING
+            and not other.operation.empty
+            and (other.operation.path == access.operation.path or other.path == access.path is not None)
+            for other in others
+        )
 
     def is_surely_raced(self, access: Access) -> bool:
         """Return whether there is evidence `EVIDENT` that multiple processes run an access concurrently."""
@@ -113,7 +129,7 @@ class FileQueries(AccessQueries):
     def is_in_place(self, access: Access) -> bool:
         """Return whether an access truncates and writes a file under the name that readers use."""
         is_new = self.is_own(access) or access.claimed_by is not None
-        if access.operation.spares_what_was_there or is_new:
+        if access.operation.spares_what_was_there or is_new or self.is_marker(access):
             return False
         return not self.name_of(access).is_temporary and self.renamed_later(access) is None
 

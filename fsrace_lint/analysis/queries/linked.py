@@ -100,10 +100,11 @@ class Linked:
         self.sequences = EventSequences(
             self._accesses, TaintAnalysis(self.entry_states, self._accesses.effects)
         )
-        self._divergences, self._unordered_pairs = Divergences(self.sequences), UnorderedPairs(self.sequences)
+        self._polling = Polling(self._accesses)
+        self._divergences = Divergences(self.sequences)
+        self._unordered_pairs = UnorderedPairs(self.sequences, self._polling)
         self._node_visibility = NodeVisibility(self._accesses, self.sequences)
         self._per_node = PerNode(self._accesses)
-        self._polling = Polling(self._accesses)
         self._sleeps = Sleeps(self.sequences, self._polling.limits)
         self._locks = Locks(self.entry_states, self._accesses)
         self._lock_misuses = LockMisuses(self._locks, self._accesses.tests, self.sequences)

@@ -182,6 +182,7 @@ class EventSequences:
             return
         here = self._here(call_site)
         allowed = here.processes & self.entry_states.decorated(callee)
+        allowed &= self.entry_states.creation.processes(callee)
         ruled_out: dict[CallSite, bool] = {}
         for step in steps:
             if step.call_site not in ruled_out:

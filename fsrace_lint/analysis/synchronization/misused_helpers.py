@@ -75,14 +75,14 @@ class MisusedHelpers:
         class_ = self.flows.resolver.class_of(entity)
         if class_ is not None and class_ is entity:
             enter, init = class_.method("__enter__"), class_.method("__init__")
-            takes = enter is not None and self.entry_states.protection.takes_lock(enter)
-            early = init is not None and self.entry_states.protection.takes_lock(init)
+            takes = enter is not None and self.entry_states.protection.locks.takes_lock(enter)
+            early = init is not None and self.entry_states.protection.locks.takes_lock(init)
             return "locks" if takes and not early else ""
         if not isinstance(entity, LinkedFunction):
             return ""
         if self.entry_states.summaries.first_scope(entity) is not None:
             return "lets rank 0 run before the other ranks"
-        if self.entry_states.protection.takes_lock(entity):
+        if self.entry_states.protection.locks.takes_lock(entity):
             return "locks"
         waits = any(map(self.entry_states.summaries.waits, self.flows.call_sites(entity)))
         return "waits for the other processes" if waits else ""

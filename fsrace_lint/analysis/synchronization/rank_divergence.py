@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from msgspec.structs import replace
 
+from fsrace_lint.analysis.accesses.confidence import Confidence
 from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
 from fsrace_lint.analysis.dataflow.process_set import BOTTOM, TOP, ProcessSet, Runs, runs
 from fsrace_lint.analysis.ranks.process_groups import names_group
+from fsrace_lint.analysis.synchronization.divergence_causes import DivergenceCauses
 from fsrace_lint.analysis.synchronization.sync_points import SyncPoints, sync_points_of
 from fsrace_lint.analysis.values.abstract_values import Expression
 from fsrace_lint.analysis.values.call_arguments import arguments_of
@@ -71,6 +73,7 @@ class Divergence(Record, frozen=True):
         is_after_failure: Whether the ranks on which `test` fails are those that reach the collective.
         source: The call outside the condition that makes it differ.
         later: The later collectives in the same branch, which the same ranks skip.
+        at_most: The highest confidence that the cause allows.
     """
 
     sync_point: SequenceItem
@@ -84,6 +87,7 @@ class Divergence(Record, frozen=True):
     is_after_failure: bool = False
     source: CallSource | None = None
     later: tuple[SequenceItem, ...] = ()
+    at_most: Confidence = Confidence.HIGH
 
     @property
     def is_by_error(self) -> bool:
@@ -107,6 +111,7 @@ class Divergences:
         self.flows = sequences.flows
         self.entry_states = sequences.entry_states
         self.taint = sequences.taint
+        self.causes = DivergenceCauses(sequences)
 
     def of(self, function: LinkedFunction) -> Iterator[Divergence]:
         """Yield the collectives of a function that some of the ranks entering it skip.
@@ -325,7 +330,8 @@ class Divergences:
             difference = self.taint.of(value.expr, value.scope)
             if difference is not None and difference.kind == "files":
                 place = Place(sync_point.file, _span(value.expr) or sync_point.span)
-                yield Divergence(sync_point, "loop", difference, spell(value.expr), place)
+                at_most = self.causes.of_check(difference, sync_point.call_site.function)
+                yield Divergence(sync_point, "loop", difference, spell(value.expr), place, at_most=at_most)
 
     def _by_function(self, sync_point: SequenceItem) -> Iterator[Divergence]:
         """Yield a sync point in a function that only some ranks run, regardless of the caller.
@@ -382,7 +388,16 @@ class Divergences:
             any_error,
             source=_source(difference, place),
             is_after_failure=literal.truth == (literal in sync_point.call_site.state.conditions),
+            at_most=self._at_most(difference, literal, sync_point.call_site.function),
         )
+
+    def _at_most(self, difference: RankTaint, literal: Tested, function: LinkedFunction) -> Confidence:
+        """Return the highest confidence that a condition allows."""
+        if literal.attempt is None:
+            return self.causes.of_check(difference, function)
+        steps = self.sequences.of(function)
+        tried = [s for s in steps if s.operation is not None and _is_tried(s.call_site, literal.attempt)]
+        return self.causes.of_error(literal, tried, function)
 
     def _failing(self, literal: Tested, sync_point: SequenceItem) -> str:
         """Return the call in a `try` that fails on some ranks: its first file access, or its first call."""

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
 from fsrace_lint.analysis.dataflow.process_set import BOTTOM, TOP, ProcessSet, Runs, runs
+from fsrace_lint.analysis.synchronization.awaited import MAKING, AwaitedAccesses, are_alike
 from fsrace_lint.syntax.builtin_exceptions import handles
 from fsrace_lint.syntax.record import Record
 
@@ -19,13 +20,11 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.dataflow.abstract_state import PathCondition as Tested
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath, Component
     from fsrace_lint.analysis.synchronization.event_sequences import EventSequences, SequenceItem
+    from fsrace_lint.analysis.synchronization.polling import Polling
     from fsrace_lint.catalog import Op
     from fsrace_lint.files.spans import Span
     from fsrace_lint.program.modules import LinkedFunction
 
-_MAKING: Final[frozenset[Op]] = frozenset(
-    {"write", "create", "mkdir", "copy", "rename", "link", "extract", "download"}
-)
 _USING: Final[frozenset[Op]] = frozenset({"read", "list"})
 _ONE: Final = frozenset({Runs.ONE, Runs.PER_NODE})
 
@@ -82,9 +81,10 @@ _FIRST_ALONE: Final[frozenset[Kind]] = frozenset({"write-read", "delete-use", "c
 class UnorderedPairs:
     """Finds unordered accesses in the event sequences of functions."""
 
-    def __init__(self, sequences: EventSequences) -> None:
+    def __init__(self, sequences: EventSequences, polling: Polling) -> None:
         """Initialize for a project."""
         self.sequences = sequences
+        self.awaited = AwaitedAccesses(sequences, polling)
         self.entry_states = sequences.entry_states
         self.taint = sequences.taint
 
@@ -142,7 +142,7 @@ class UnorderedPairs:
 
     def _refused(self, step: SequenceItem, later: SequenceItem, made: AbstractPath) -> Kind | None:
         """Return the conflict if a check leaves the function when it finds what a later access creates."""
-        if later.op not in _MAKING or made.rank_dependent:
+        if later.op not in MAKING or made.rank_dependent:
             return None
         tests = self.sequences.accesses.tests.among(later.call_site.state.conditions, later.call_site.call)
         makes_folder = later.op == "mkdir" or (later.operation is not None and later.operation.tree)
@@ -176,7 +176,7 @@ class UnorderedPairs:
         )
 
     def _is_ordered(self, steps: Sequence[SequenceItem], first: int, last: int) -> bool:
-        """Return whether a sync point orders two events.
+        """Return whether a sync point, or a wait for the first event, orders two events.
 
         The ranks of the first event must reach a sync point after it, and those of the second one before it.
         This can be one call, or two matching calls on different ranks (`if rank != 0: barrier()`). After a
@@ -193,7 +193,7 @@ class UnorderedPairs:
             two_sided = one.sync_point == other.sync_point and not one.processes & other.processes
             if i == j or two_sided or (i < last and j > first):
                 return True
-        return self._meet_apart(steps, first, last)
+        return self._meet_apart(steps, first, last) or self.awaited.orders(steps, first, last)
 
     def _meet_apart(self, steps: Sequence[SequenceItem], first: int, last: int) -> bool:
         """Return whether the ranks of two events synchronize in between at two matching calls.
@@ -240,22 +240,22 @@ def _kind(step: SequenceItem, later: SequenceItem, here: AbstractPath, there: Ab
     """Return how two consecutive accesses conflict by their operations and paths, on any ranks."""
     op, then = step.op, later.op
     if here.rank_dependent:
-        gathers = op in _MAKING and then in _USING and not there.rank_dependent
-        return "write-gather" if gathers and (here.is_within(there) or _are_alike(here, there)) else None
+        gathers = op in MAKING and then in _USING and not there.rank_dependent
+        return "write-gather" if gathers and (here.is_within(there) or are_alike(here, there)) else None
     if there.rank_dependent and op not in {"mkdir", "delete"}:
         return None
     below, around = there.is_within(here), here.is_within(there) or there.is_parent_of(here)
-    if op in _MAKING and then in _USING and (below or (then == "list" and there.is_parent_of(here))):
+    if op in MAKING and then in _USING and (below or (then == "list" and there.is_parent_of(here))):
         shared: Kind | None = None if _has_made_it_too(step, later) else "write-gather"
         return "write-read" if _is_of_one(step) else shared
-    if op == "mkdir" and then in _MAKING - {"mkdir"} and below and here != there:
+    if op == "mkdir" and then in MAKING - {"mkdir"} and below and here != there:
         return "write-read"
-    if op == "delete" and then in _MAKING | _USING and below:
+    if op == "delete" and then in MAKING | _USING and below:
         return (
-            "delete-use" if _is_of_one(step) else "make-delete" if then in _MAKING and here == there else None
+            "delete-use" if _is_of_one(step) else "make-delete" if then in MAKING and here == there else None
         )
     if then == "delete" and around:
-        return "use-delete" if op in _MAKING | {"read"} or (op == "delete" and here != there) else None
+        return "use-delete" if op in MAKING | {"read"} or (op == "delete" and here != there) else None
     return None
 
 
@@ -265,15 +265,6 @@ def _has_made_it_too(step: SequenceItem, later: SequenceItem) -> bool:
     The ranks then find the directory whatever the order.
     """
     return step.op == "mkdir" and not later.processes & ~step.processes
-
-
-def _are_alike(own: AbstractPath, other: AbstractPath) -> bool:
-    """Return whether two paths differ only in what is not literal, such as the rank and a loop variable."""
-    if own.components[:-1] != other.components[:-1] or not own.components or not other.components:
-        return False
-    last = own.components[-1], other.components[-1]
-    texts = [[piece for piece in component if isinstance(piece, str)] for component in last]
-    return texts[0] == texts[1] != []
 
 
 def _is_of_one(step: SequenceItem) -> bool:

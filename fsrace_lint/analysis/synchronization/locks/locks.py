@@ -86,7 +86,7 @@ class Locks:
         contexts = {
             Identity(context.expr): context for call_site in call_sites for context in call_site.contexts
         }
-        own = {key for key, context in contexts.items() if self.protection.is_lock(context)}
+        own = {key for key, context in contexts.items() if self.protection.locks.is_lock(context)}
         for call_site in call_sites:
             entry = self._entry(call_site)
             lock = None if entry is None or _releases(entry, call_site.call) else self._lock(entry, call_site)
@@ -162,13 +162,8 @@ class Locks:
 
     def _is_of_library(self, class_: LinkedClass) -> bool:
         """Return whether a class of the project inherits from a library lock."""
-        resolver, exact = self.flows.resolver, self.flows.catalog.exact
-        for each in class_.ancestors():
-            scope = self.flows.final_environment(each.module.code)
-            names = [resolver.qualify(base, scope) for base in each.facts.bases] if scope is not None else []
-            if any(name is not None and exact("lock", name) is not None for name in names):
-                return True
-        return False
+        names = self.flows.resolver.known_as(class_, 0)
+        return any(self.flows.catalog.exact("lock", name) is not None for name in names)
 
 
 def _releases(entry: LockEntry, call: m.Call) -> bool:
