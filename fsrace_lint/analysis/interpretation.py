@@ -42,7 +42,7 @@ class Interpretation(Protocol):
     def control_role(self, called: m.Expr, scope: Environment, /) -> str:
         """Return the effect of a call of `called` on control flow or locks.
 
-        One of `exit`, `suppressor`, `acquire`, or `release`; an empty string for any other call.
+        One of `exit`, `suppressor`, `acquire`, `release`, or `enter`; an empty string for any other call.
         """
 
     def returning_processes(self, call: m.Call, scope: Environment, /) -> ProcessSet:

@@ -46,6 +46,29 @@ def unnegated(test: m.Expr, *, truth: bool) -> tuple[m.Expr, bool]:
     return test, truth
 
 
+def implied(test: m.Expr, *, truth: bool) -> Iterator[tuple[m.Expr, bool]]:
+    """Yield the parts of a test whose outcome is implied, each with its outcome."""
+    match test:
+        case m.Not(value=value):
+            yield from implied(value, truth=not truth)
+        case m.Boolean(operator=operator, values=values) if (operator == "and") == truth:
+            for value in values:
+                yield from implied(value, truth=truth)
+        case _:
+            yield test, truth
+
+
+def setting_of(test: m.Expr) -> str:
+    """Return the key of a setting that is read, as in `config["x"]` and `config.is_true("x")`."""
+    match test:
+        case m.Subscript(index=m.Constant(value=str(key))):
+            return key
+        case m.Call(function=m.Attribute(), arguments=(m.Constant(value=str(key)), *_)):
+            return key
+        case _:
+            return ""
+
+
 def only_result(body: Iterable[m.Statement]) -> m.Expr | None:
     """Return the returned expression if there is exactly one `return` outside of branches, else None."""
     results = [statement.value for statement in body if isinstance(statement, m.Return)]

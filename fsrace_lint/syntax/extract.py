@@ -244,15 +244,18 @@ class Extractor:
     def _match(self, node: ast.Match) -> m.Statement:
         mark = len(self.scope.bound)
         subject = self.expressions.read(node.subject)
-        cases = tuple(map(self._case, node.cases))
+        cases = tuple(self._case(case, node.subject) for case in node.cases)
         return m.Match(subject, cases, self.scope.bound_since(mark))
 
-    def _case(self, node: ast.match_case) -> m.Case:
+    def _case(self, node: ast.match_case, subject: ast.expr) -> m.Case:
         names = tuple(pattern_names(node.pattern))
         self.scope.bound.extend(names)
-        guard = self.expressions.optional(node.guard)
+        compared = _comparison(node.pattern, subject)
+        tests = [test for test in (compared, node.guard) if test is not None]
+        guards = tuple(map(self.expressions.read, tests))
+        guard = m.Boolean("and", guards) if len(guards) > 1 else next(iter(guards), None)
         catches_all = isinstance(node.pattern, ast.MatchAs) and node.pattern.pattern is None
-        return m.Case(names, guard, catches_all, self.block(node.body))
+        return m.Case(names, guard, catches_all or compared is not None, self.block(node.body))
 
     def _outer(self, node: ast.Global | ast.Nonlocal) -> None:
         self.scope.outer_names.extend(node.names)
@@ -393,6 +396,17 @@ def _definitions(body: Iterable[m.Statement]) -> Iterable[m.DefineFunction]:
         elif isinstance(statement, m.If):
             yield from _definitions(statement.body)
             yield from _definitions(statement.orelse)
+
+
+def _comparison(pattern: ast.pattern, subject: ast.expr) -> ast.expr | None:
+    """Return the comparison of a variable that a pattern of values is, such as `case "a" | "b"`, or None."""
+    patterns = pattern.patterns if isinstance(pattern, ast.MatchOr) else [pattern]
+    values = [each.value for each in patterns if isinstance(each, ast.MatchValue)]
+    if len(values) < len(patterns) or not isinstance(subject, (ast.Name, ast.Attribute)):
+        return None
+    if len(values) == 1:
+        return ast.Compare(subject, [ast.Eq()], values)
+    return ast.Compare(subject, [ast.In()], [ast.Tuple(values, ast.Load())])
 
 
 def _key(function: m.Function) -> str:

@@ -62,6 +62,9 @@ def without_positions(value: Any) -> Any:
     return value
 
 
+ONE = m.Compare(X, ("==",), (m.Constant(1),))
+
+
 def body(text: str) -> tuple[m.Statement, ...]:
     found: tuple[m.Statement, ...] = without_positions(facts(dedent(text)).functions[0].body)
     return found
@@ -219,7 +222,7 @@ S = NOWHERE
                 m.Match(
                     X,
                     (
-                        m.Case((), Y, False, (do("y"),)),
+                        m.Case((), m.Boolean("and", (ONE, Y)), True, (do("y"),)),
                         m.Case(("a", "b"), None, False, ()),
                         m.Case(("z",), None, True, (do("z"),)),
                     ),
@@ -227,6 +230,25 @@ S = NOWHERE
                 ),
             ),
         ),
+        ("match x:\n case 1: pass", (m.Match(X, (m.Case((), ONE, True, ()),)),)),
+        (
+            "match x:\n case 1 | 'a': pass",
+            (
+                m.Match(
+                    X,
+                    (
+                        m.Case(
+                            (),
+                            m.Compare(X, ("in",), (m.Sequence("tuple", (m.Constant(1), m.Constant("a"))),)),
+                            True,
+                            (),
+                        ),
+                    ),
+                ),
+            ),
+        ),
+        ("match x:\n case 1 | None: pass", (m.Match(X, (m.Case((), None, False, ()),)),)),
+        ("match x():\n case 1: pass", (m.Match(call(X), (m.Case((), None, False, ()),)),)),
         ("match x:\n case _ if y: pass", (m.Match(X, (m.Case((), Y, True, ()),)),)),
         ("match x:\n case C(a=1) as b: pass", (m.Match(X, (m.Case(("b",), None, False, ()),), ("b",)),)),
         ("import x", (m.Evaluate(m.Opaque()),)),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.dataflow.process_set import ProcessSet, Runs
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath
     from fsrace_lint.analysis.paths.storage import Storage
+    from fsrace_lint.analysis.paths.work_items import Share
 
 
 _ONE: Final = frozenset(FIRST.values()) - {TOP}
@@ -161,7 +162,14 @@ class LazyAccessContext:
     @lazy
     def owned(self) -> tuple[bool, bool]:
         """Whether the path is private to the process, and whether that is certain."""
-        return self.contexts.ownership.of(self.path, self.call_site.function)
+        function, conditions = self.call_site.function, self.call_site.state.conditions
+        return self.contexts.ownership.of(self.path, function, conditions=conditions)
+
+    @property
+    def share(self) -> Share:
+        """Which processes have the same path, as far as the work is divided among them."""
+        function, conditions = self.call_site.function, self.call_site.state.conditions
+        return self.contexts.ownership.share(self.path, function, conditions)
 
     @lazy
     def reach(self) -> Reach:

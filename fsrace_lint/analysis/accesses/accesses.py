@@ -9,13 +9,14 @@ from msgspec.structs import replace
 
 from fsrace_lint.analysis.accesses.access_context import AccessContexts, LazyAccessContext
 from fsrace_lint.analysis.accesses.effects import Effects
+from fsrace_lint.analysis.accesses.empty_files import left_empty, writes_nothing
 from fsrace_lint.analysis.accesses.exclusive_claims import ExclusiveClaims
 from fsrace_lint.analysis.accesses.existence_checks import ExistenceChecks
 from fsrace_lint.analysis.accesses.http_downloads import HttpDownloads
 from fsrace_lint.analysis.accesses.model import ASKING, Access
 from fsrace_lint.analysis.callgraph.concurrency_evidence import ConcurrencyEvidence
 from fsrace_lint.analysis.callgraph.reaching_functions import reaching_functions
-from fsrace_lint.analysis.dataflow.infeasible_paths import is_infeasible
+from fsrace_lint.analysis.dataflow.infeasible_paths import is_impossible, is_infeasible
 from fsrace_lint.analysis.dataflow.process_set import TOP, runs
 from fsrace_lint.analysis.paths.callee_paths import instantiate_at_call, is_parameterized
 from fsrace_lint.analysis.paths.storage import Storage
@@ -140,7 +141,8 @@ class Accesses:
     def _find(self, function: LinkedFunction) -> Iterator[Access]:
         if not self.flows.relevance.may_use(function, self.effects.names):
             return
-        found = (self._site(call_site) for call_site in self.flows.call_sites(function))
+        possible = (each for each in self.flows.call_sites(function) if not is_impossible(each.state))
+        found = (self._site(call_site) for call_site in possible)
         for access in self._claims.of(access for access in found if access is not None):
             yield self._settled(access)
 
@@ -157,11 +159,19 @@ class Accesses:
         operation = self.effects.operation(call_site.call, call_site.state.scope)
         if operation is None or self._is_sink(operation.path, call_site.state.scope):
             return None
-        return (
-            replace(operation, op="download")
-            if operation.op == "write" and self._responses.fills(call_site)
-            else operation
-        )
+        if operation.op != "write":
+            return operation
+        if operation.truncates and self._writes_nothing(call_site):
+            return replace(operation, empty=True)
+        return replace(operation, op="download") if self._responses.fills(call_site) else operation
+
+    def _writes_nothing(self, call_site: CallSite) -> bool:
+        """Return whether a call that truncates a file leaves it empty."""
+        return writes_nothing(call_site.call) or call_site.call in self._left_empty(call_site.function)
+
+    @query
+    def _left_empty(self, function: LinkedFunction) -> frozenset[m.Call]:
+        return frozenset(left_empty(function.facts.body))
 
     def access_at(self, operation: Operation, call_site: CallSite, scope: Environment) -> Access:
         """Return the access of an operation.
@@ -263,7 +273,9 @@ class Accesses:
         certain = False
         for edge in edges:
             path = self.substituted(access.path, edge.call_site, function)
-            private, sure = self.contexts.ownership.of(path, edge.call_site.function)
+            private, sure = self.contexts.ownership.of(
+                path, edge.call_site.function, conditions=edge.call_site.state.conditions
+            )
             unknown = (path is None or path.is_part) and not tells_processes
             if unknown or private or self.entry_states.protection.locked(edge.call_site):
                 return access

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 from fsrace_lint.analysis.accesses.model import Access
 from fsrace_lint.analysis.callgraph.concurrency import Entry, Evidence
 from fsrace_lint.analysis.paths.purpose import Purpose, purpose
+from fsrace_lint.analysis.paths.work_items import Share
 from fsrace_lint.analysis.values.abstract_values import Expression
+from fsrace_lint.catalog.lexicon import says
 from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import implied, last_name, setting_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
     from fsrace_lint.catalog import Op
 
 _SHARING: Final[frozenset[Op]] = frozenset({"extract", "download", "poll"})
-_REMOVING: Final[frozenset[Op]] = frozenset({"delete", "rename"})
 
 
 class Confidence(enum.IntEnum):
@@ -27,7 +29,8 @@ class Confidence(enum.IntEnum):
 
     `HIGH`: multiple processes are started on the call chain, and the path is known. `MEDIUM`: the code checks
     ranks or synchronizes them, or a library function uses a cache or a download. `LOW`: nothing shows that
-    multiple processes run it, except that two users could start it at once.
+    multiple processes run it, except that two users could start it at once; or each process usually gets
+    other items of the work, and the path depends on the item.
     """
 
     LOW = 0
@@ -44,9 +47,11 @@ class Shown(Protocol):
 
 
 def confidence(found: Shown) -> Confidence:
-    """Return how certain it is that multiple processes run what a rule found."""
+    """Return how certain it is that multiple processes run what a rule found on one path, in ordinary use."""
+    if isinstance(found, Access) and (_is_divided(found) or _is_rehearsed(found)):
+        return Confidence.LOW
     if found.evidence is Evidence.EVIDENT:
-        is_known = not isinstance(found, Access) or (found.path is not None and found.certain)
+        is_known = not isinstance(found, Access) or _is_known(found)
         return Confidence.HIGH if is_known else Confidence.MEDIUM
     if found.evidence is Evidence.LIKELY:
         return Confidence.MEDIUM
@@ -55,23 +60,46 @@ def confidence(found: Shown) -> Confidence:
     return Confidence.LOW
 
 
+def _is_divided(access: Access) -> bool:
+    """Return whether each process usually gets other items of the work, and one of them names the path.
+
+    The number of a job is the same in all processes of the job.
+    """
+    share = access.share
+    return share is Share.FEW or (share is Share.JOB and access.evidence is Evidence.PLAUSIBLE)
+
+
+def _is_known(access: Access) -> bool:
+    return access.certain and access.path is not None and access.path.is_known
+
+
 def _is_for_many(access: Access) -> bool:
     """Return whether jobs or workers share the path of an access that any process can reach.
 
-    The code of a module runs in every process that imports it, and any process can call a function of a
-    library. But a file that a library deletes usually belongs to one caller, unless it is in a cache. All
-    processes of a command share what it waits for, downloads, caches, or creates in a fixed directory.
+    The code of a module runs in every process that imports it. What a function of a library or a command
+    waits for, downloads, or extracts is usually for all processes, and so is a cache, or a path in a fixed
+    directory. Anything else belongs to one caller. A script is started by hand.
     """
     entry = access.trace.entry
-    if entry is Entry.IMPORT or (entry is Entry.CALL and access.op not in _REMOVING):
-        return True
-    if entry is Entry.COMMAND and (access.op in _SHARING or _is_fixed(access.path)):
+    if entry is Entry.SCRIPT:
+        return False
+    if entry is Entry.IMPORT or access.op in _SHARING or _is_fixed(access.path):
         return True
     text = "" if access.path is None else access.path.text
     leaf = access.leaf_call.function
     named = (leaf.module.name, leaf.facts.qualname, access.function, *_calling(access))
     names = () if entry is Entry.COMMAND else named
     return purpose((access.path_source, text, access.callee), names) is Purpose.CACHE
+
+
+def _is_rehearsed(access: Access) -> bool:
+    """Return whether a setting such as `dry_run` is on where an access or its callers run."""
+    for call_site in (access.leaf_call, access.call_site, *access.call_chain):
+        for literal in call_site.state.conditions:
+            for test, truth in implied(literal.test, truth=literal.truth):
+                if truth and says(setting_of(test) or last_name(test), "rehearsal"):
+                    return True
+    return False
 
 
 def _is_fixed(path: AbstractPath | None) -> bool:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _WRITING: Final = frozenset("waxcn+")
 _OPENING_TO_WRITE: Final = frozenset({"O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"})
+_OPENING: Final = frozenset({"open", "io.open", "pathlib.Path.open"})
+_OF_TEXT: Final = frozenset({"encoding", "errors", "newline"})
 _PATHLIB_KEYWORDS: Final = frozenset(
     {
         "mode",
@@ -138,6 +140,8 @@ def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> 
     mode = _mode(effect.mode, given_mode) if effect.mode else "w"
     flags = set(words(library_argument(call, effect.flags))) if effect.flags else {"O_WRONLY"}
     op = effect.op
+    if "b" in mode and name in _OPENING and any(map(_is_of_text, call.keywords)):
+        return None  # `open()` raises `ValueError`
     if _WRITING.isdisjoint(mode) or flags.isdisjoint(_OPENING_TO_WRITE):
         if "r" not in mode or effect.flags:
             return None
@@ -169,6 +173,11 @@ def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> 
         target=library_argument(call, effect.target),
         tree=effect.tree,
     )
+
+
+def _is_of_text(keyword: m.Keyword) -> bool:
+    """Return whether an argument of `open()` is only for text."""
+    return keyword.name in _OF_TEXT and keyword.value != m.Constant(None)
 
 
 def _is_asked_for(effect: Effect, call: m.Call) -> bool:

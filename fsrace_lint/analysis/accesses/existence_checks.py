@@ -116,6 +116,9 @@ class ExistenceChecks:
                     yield from self._calls(replace(answer, expr=value, implied=implied))
             case m.Walrus(value=value):
                 yield from self._calls(replace(answer, expr=value))
+            case m.Conditional(body=body, orelse=orelse):
+                for value in (body, orelse):
+                    yield from self._calls(replace(answer, expr=value, implied=False))
             case m.Name() | m.Attribute() if answer.depth < _ALIASES_DEPTH:
                 yield from self._named(answer)
             case m.Compare(left=left, operators=(operator,), rights=(right,)):
@@ -181,7 +184,7 @@ class ExistenceChecks:
     def _returned(
         self, call: m.Call, answer: _CheckAnswer, fits: Callable[[object], bool]
     ) -> Iterator[tuple[m.Call, _CheckAnswer]]:
-        """Yield the calls in the return value of a function of the project, or in the tests that select it.
+        """Yield the calls in the return values of a function of the project, or in the tests that select one.
 
         The tests count if exactly one of multiple exits returns a constant with the outcome.
         """
@@ -190,9 +193,11 @@ class ExistenceChecks:
         callee = self.flows.resolver.callee(call, answer.scope)
         ways = () if callee is None else self.flows.exit_points(callee)
         within = replace(answer, through=(call, answer.scope), depth=answer.depth + 1)
-        if len(ways) == 1 and ways[0].value is not None and not isinstance(ways[0].value, m.Constant):
-            yield from self._calls(replace(within, expr=ways[0].value, scope=ways[0].state.scope))
-            return
+        implied = answer.implied and len(ways) == 1
+        for way in ways:
+            if way.value is not None and not isinstance(way.value, m.Constant):
+                asked = replace(within, expr=way.value, scope=way.state.scope, implied=implied)
+                yield from self._calls(asked)
         left = [way for way in ways if _is_constant(way.value) and fits(_constant(way.value))]
         for way in left if len(left) == 1 < len(ways) else ():
             for literal in reversed(way.state.conditions):

@@ -214,6 +214,8 @@ class Explanations:
     def _unproven(access: Access) -> Reason:
         """Return what is missing for a finding, if the access is not shown to be safe."""
         op = access.op
+        if access.operation.empty:
+            return Reason("empty", "the file is empty, so no process can read a part of it")
         if op == "link":
             return Reason("unexposed", "no rule reports a link without a check or a removal before it")
         if op == "rename" and access.reach is Reach.PRIVATE:

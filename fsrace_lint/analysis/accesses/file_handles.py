@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _DEEPEST: Final = 6
 _FILE: Final = "io.IOBase"
-_EMPTYING: Final = frozenset({"flush", "close"})
+_EMPTYING: Final = frozenset({"flush", "close", "truncate"})
 """The methods after which nothing is left in the buffer of a file."""
 _LOOKING: Final = frozenset({"fileno", "isatty", "seek", "tell", "read", "readline", "readlines", "readable"})
 """The methods that write nothing to a file."""

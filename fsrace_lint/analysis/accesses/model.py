@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyMarker, ConcurrencyTrace, Evidence
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.dataflow.process_set import ProcessSet
+    from fsrace_lint.analysis.paths.work_items import Share
     from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.catalog import Op
     from fsrace_lint.files.spans import Span
@@ -52,6 +53,7 @@ class Operation(Record, frozen=True):
         tolerant: Whether it accepts the result of another process.
         appends: Whether it appends to a file without truncating it.
         truncates: Whether it truncates the file.
+        empty: Whether it writes nothing to the file.
         exclusive: Whether it fails if the path exists.
         atomic: Whether the result appears atomically.
         synchronized: Whether concurrent calls by multiple processes are safe.
@@ -68,6 +70,7 @@ class Operation(Record, frozen=True):
     tolerant: bool
     appends: bool = False
     truncates: bool = False
+    empty: bool = False
     exclusive: bool = False
     atomic: bool = False
     synchronized: bool = False
@@ -153,6 +156,10 @@ class AccessContext(Protocol):
         """Whether the reach is certain, and no setting decides whether all ranks run the access."""
 
     @property
+    def share(self) -> Share:
+        """Which processes have the same path, as far as the work is divided among them."""
+
+    @property
     def trace(self) -> ConcurrencyTrace:
         """The call chain by which multiple processes reach the function of the call site."""
 
@@ -234,6 +241,11 @@ class Access(AtCall, Record, frozen=True, eq=False):
     def certain(self) -> bool:
         """Whether the reach is certain, and no setting decides whether all ranks run the access."""
         return self.context.certain if self.sure is None else self.sure
+
+    @property
+    def share(self) -> Share:
+        """Which processes have the same path, as far as the work is divided among them."""
+        return self.context.share
 
     @property
     def evidence(self) -> Evidence:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsrace_lint.analysis.callgraph.parameter_values import differs, value_passed
 from fsrace_lint.analysis.paths.abstract_path import PARENT, PathVariable, handed_in
+from fsrace_lint.analysis.paths.work_items import Share
 from fsrace_lint.analysis.values.abstract_values import Expression
 from fsrace_lint.engine.query import query
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
+    from fsrace_lint.analysis.dataflow.abstract_state import PathCondition
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
     from fsrace_lint.program.modules import LinkedFunction
     from fsrace_lint.syntax import model as m
+
+Conditions: TypeAlias = "Sequence[PathCondition]"
 
 _DEEPEST: Final = 4
 
@@ -28,7 +34,13 @@ class PathOwnership:
         self.entry_states = entry_states
 
     def of(
-        self, path: AbstractPath | None, function: LinkedFunction, depth: int = 0, *, is_folder: bool = False
+        self,
+        path: AbstractPath | None,
+        function: LinkedFunction,
+        depth: int = 0,
+        *,
+        is_folder: bool = False,
+        conditions: Conditions = (),
     ) -> tuple[bool, bool]:
         """Return whether a path is private to a process, and whether that is certain.
 
@@ -40,13 +52,15 @@ class PathOwnership:
             function: The function.
             depth: The number of calls from the function to the path of the access.
             is_folder: Whether a callee names the file in this directory.
+            conditions: The tests before the path is used.
         """
         if path is None:
             return False, False
         private, certain = path.rank_dependent, path.certain
         names_the_file = is_folder or path.names_its_last_part
         private = private or any(
-            self._is_dealt_out(each, function, depth) or self._is_own_folder(each, function, depth)
+            self._share(each, function, depth, conditions) is Share.ONE
+            or self._is_own_folder(each, function, depth)
             for each in path.variables()
         )
         for symbol in handed_in(path.variables()):
@@ -93,27 +107,51 @@ class PathOwnership:
             return ()
         return self.entry_states.flows.call_results(made.expr, made.scope)
 
-    def _is_dealt_out(self, symbol: PathVariable, function: LinkedFunction, depth: int) -> bool:
-        """Return whether a part of a path is derived from the work item of the process."""
+    def share(self, path: AbstractPath | None, function: LinkedFunction, conditions: Conditions) -> Share:
+        """Return which processes have the same path, as far as the work is divided among them."""
+        found = Share.ALL
+        for symbol in () if path is None else path.variables():
+            parameter = self.paths.parameter_of(symbol, function)
+            passed = Share.ALL if parameter is None else self._share_passed(parameter, function, 0)
+            found = max(found, passed, self._share(symbol, function, 0, conditions))
+        return found
+
+    def _share(
+        self, symbol: PathVariable, function: LinkedFunction, depth: int, conditions: Conditions
+    ) -> Share:
+        """Return which processes have the same text, by the work items that it is derived from."""
         if symbol.definition is None:
-            return False
-        return self._is_of_item(symbol.definition, function, depth)
+            return Share.ALL
+        return self._share_of(symbol.definition, function, depth, conditions)
 
-    def _is_of_item(self, made_of: Binding, function: LinkedFunction, depth: int) -> bool:
-        parameters = self.paths.work_items.parameters(made_of, function)
-        return any(self._is_item(parameter, function, depth) for parameter in parameters)
+    def _share_of(
+        self, made_of: Binding, function: LinkedFunction, depth: int, conditions: Conditions
+    ) -> Share:
+        items = self.paths.work_items
+        origins = items.origins(made_of, function, items.dealt_out(conditions))
+        shares = (
+            each if isinstance(each, Share) else self._share_passed(each, function, depth) for each in origins
+        )
+        return max(shares, default=Share.ALL)
 
-    @query(provisional=False)
-    def _is_item(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> bool:
-        """Return whether all callers pass work items, or values derived from their own work items."""
+    @query(provisional=Share.ALL)
+    def _share_passed(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> Share:
+        """Return which processes have the same value for a parameter: the weakest of all callers."""
+        if is_index(parameter, function):
+            return Share.FEW
         edges = self.entry_states.callers(function) if depth <= _DEEPEST else ()
+        if not edges:
+            return self.paths.work_items.share_by_name(parameter.name)
+        found = Share.ONE
         for edge in edges:
             if differs(edge, parameter, function):
                 continue
-            value, scope = value_passed(edge, parameter, function), edge.call_site.state.scope
-            if value is None or not self._is_of_item(Expression(value, scope), scope.function, depth + 1):
-                return False
-        return bool(edges)
+            value, state = value_passed(edge, parameter, function), edge.call_site.state
+            if value is None:
+                return Share.ALL
+            made_of, caller = Expression(value, state.scope), state.scope.function
+            found = min(found, self._share_of(made_of, caller, depth + 1, state.conditions))
+        return found
 
     @query(provisional=(False, False))
     def _passed(
@@ -137,7 +175,17 @@ class PathOwnership:
             if value is None:
                 answers.append((False, parameter.default is not None))
                 continue
-            scope = edge.call_site.state.scope
+            scope, conditions = edge.call_site.state.scope, edge.call_site.state.conditions
             path = self.paths.normalize(value, scope)
-            answers.append(self.of(path, scope.function, depth + 1, is_folder=is_folder))
+            answers.append(
+                self.of(path, scope.function, depth + 1, is_folder=is_folder, conditions=conditions)
+            )
         return all(private for private, _ in answers), all(certain for _, certain in answers)
+
+
+def is_index(parameter: m.Parameter, function: LinkedFunction) -> bool:
+    """Return whether a parameter is the index of a sample of a data set, and not the key of a mapping."""
+    class_ = function.owner
+    if class_ is None or function.facts.name != "__getitem__" or class_.method("__setitem__") is not None:
+        return False
+    return parameter in function.facts.parameters[1:]

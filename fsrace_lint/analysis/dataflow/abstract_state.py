@@ -46,6 +46,7 @@ class AbstractState(Record, frozen=True, eq=False):
         conditions: The tests on the way.
         scope: The bindings.
         locks: The objects that are locked.
+        entered: The context managers that were passed to `enter_context()`, with the stack that leaves them.
         implied_conditions: Conditions that were not tested, but hold because a branch was left early. After
             `if several: assert not chosen`, it is `not several or not chosen`.
     """
@@ -54,6 +55,7 @@ class AbstractState(Record, frozen=True, eq=False):
     conditions: tuple[PathCondition, ...]
     scope: Environment
     locks: tuple[m.Expr, ...] = ()
+    entered: tuple[tuple[m.Expr, Expression], ...] = ()
     implied_conditions: tuple[PathCondition, ...] = ()
 
 
@@ -88,6 +90,11 @@ class CallSite(Record, frozen=True, eq=False):
     def repeated(self) -> bool:
         """Whether the call is in a loop."""
         return bool(self.loops)
+
+    @property
+    def all_contexts(self) -> tuple[Expression, ...]:
+        """The context managers around the call, and those that an open `ExitStack` has entered."""
+        return (*self.contexts, *(context for _, context in self.state.entered))
 
 
 class ExitPoint(Record, frozen=True, eq=False):
@@ -168,6 +175,7 @@ def join(
         _common(first.conditions, second.conditions),
         merge(first.scope, second.scope, dict.fromkeys(names), test),
         tuple(lock for lock in first.locks if lock in second.locks),
+        tuple(entered for entered in first.entered if entered in second.entered),
         _common(first.implied_conditions, second.implied_conditions),
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fsrace_lint.analysis.values.abstract_values import Argument
 from fsrace_lint.analysis.values.call_arguments import bind
 from fsrace_lint.analysis.values.constants import refutes
+from fsrace_lint.analysis.values.suffixes import ending, suffix_test
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import unnegated
 
@@ -20,11 +21,34 @@ if TYPE_CHECKING:
 def is_infeasible(call_site: CallSite, callee: LinkedFunction, state: AbstractState) -> bool:
     """Return whether the arguments of a call rule out a state in the callee.
 
-    The argument is a constant, or a value that is tested before the call and again in the callee:
-    `if fast: save(fast=fast)`.
+    The argument is a constant, a value that is tested before the call and again in the callee:
+    `if fast: save(fast=fast)`, or a path with a suffix that the callee tests.
     """
-    otherwise = (_is_tested_otherwise(call_site, callee, literal) for literal in state.conditions)
+    otherwise = (
+        _is_tested_otherwise(call_site, callee, literal) or _has_other_suffix(call_site, callee, literal)
+        for literal in state.conditions
+    )
     return _is_refuted(call_site.call, callee, state) or any(otherwise)
+
+
+def is_impossible(state: AbstractState) -> bool:
+    """Return whether a test in a state contradicts the suffix of a path that the function itself names."""
+    outcomes = (
+        suffix_test(each.test, each.scope, lambda _: "") is (not each.truth) for each in state.conditions
+    )
+    return any(outcomes)
+
+
+def _has_other_suffix(call_site: CallSite, callee: LinkedFunction, literal: PathCondition) -> bool:
+    """Return whether the suffix of an argument contradicts a test in the callee."""
+
+    def passed(argument: Argument) -> str:
+        value = bind(call_site.call, callee).argument_for(argument.parameter)
+        if value is None or argument.function is not callee:
+            return ""
+        return ending(value, call_site.state.scope)
+
+    return suffix_test(literal.test, literal.scope, passed) is (not literal.truth)
 
 
 def _is_tested_otherwise(call_site: CallSite, callee: LinkedFunction, literal: PathCondition) -> bool:

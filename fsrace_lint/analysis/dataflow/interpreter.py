@@ -167,7 +167,7 @@ class Interpreter(TransferFunctions):
         names = statement.binds
         entry = self.test(statement.test, replace(state, scope=amid_rounds(statement, state.scope)))
         over = Expression(statement.test, state.scope)
-        loop = self._loop(over, statement.body, self.assume(entry, statement.test, truth=True))
+        loop, _ = self._loop(over, statement.body, self.assume(entry, statement.test, truth=True))
         after = self.block(statement.orelse, self.assume(entry, statement.test, truth=False))
         return join_all([after, *loop.breaks], names)
 
@@ -181,16 +181,19 @@ class Interpreter(TransferFunctions):
         inside = replace(
             entry, scope=entry.scope.bind(targets_of(statement.target, IterationElement(iterable)))
         )
-        loop = self._loop(iterable, statement.body, inside)
-        after = self.block(statement.orelse, entry)
+        loop, end = self._loop(iterable, statement.body, inside)
+        after = self.block(statement.orelse, _with_locks_of(end, entry))
         return join_all([after, *loop.breaks], names)
 
-    def _loop(self, over: Expression, body: Sequence[m.Statement], state: AbstractState | None) -> Loop:
+    def _loop(
+        self, over: Expression, body: Sequence[m.Statement], state: AbstractState | None
+    ) -> tuple[Loop, AbstractState | None]:
+        """Interpret the body of a loop, and return its state at the end too."""
         loop = Loop(over)
         self.loops.append(loop)
-        self.block(body, state)
+        end = self.block(body, state)
         self.loops.pop()
-        return loop
+        return loop, end
 
     def _try(self, statement: m.Try, state: AbstractState) -> AbstractState | None:
         if not statement.final:
@@ -334,10 +337,15 @@ class Interpreter(TransferFunctions):
         return replace(end, scope=before.scope.bind(attributes))
 
 
+def _with_locks_of(end: AbstractState | None, entry: AbstractState) -> AbstractState:
+    """Return the state after a loop, which acquires or releases the locks of its iterable."""
+    return entry if end is None else replace(entry, locks=end.locks, entered=end.entered)
+
+
 def _left(
     item: m.WithItem, before: AbstractState, inside: AbstractState, end: AbstractState | None
 ) -> AbstractState | None:
-    """Return the state after a context is left: its locks, and those on its file, are released."""
+    """Return the state after a context is left: its locks, those on its file, and what it entered."""
     if end is None:
         return None
     taken = [lock for lock in inside.locks if lock not in before.locks]
@@ -345,7 +353,8 @@ def _left(
     kept = (
         lock for lock in end.locks if lock not in taken and not any(is_file(lock, each) for each in files)
     )
-    return replace(end, locks=tuple(kept))
+    entered = (each for each in end.entered if each[0] != item.target)
+    return replace(end, locks=tuple(kept), entered=tuple(entered))
 
 
 def _caught(attempt: m.Try, handler: m.Handler, state: AbstractState, *, truth: bool) -> PathCondition:

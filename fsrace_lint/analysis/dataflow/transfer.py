@@ -176,6 +176,9 @@ class TransferFunctions:
                 return None
             case "acquire":
                 return replace(after, locks=(*after.locks, _lock_key(expr)))
+            case "enter" if isinstance(expr.function, m.Attribute) and expr.arguments:
+                entered = expr.function.value, Expression(expr.arguments[0], after.scope)
+                return replace(after, entered=(*after.entered, entered))
             case "release":
                 return replace(after, locks=tuple(lock for lock in after.locks if lock != _lock_key(expr)))
             case _:
@@ -272,11 +275,14 @@ def _same_binding(expr: m.Name | m.Attribute, one: Environment, other: Environme
 
 
 def _closed(state: AbstractState, call: m.Call) -> AbstractState:
-    """Return the state after a call. Closing a file releases its lock."""
-    if not (state.locks and isinstance(call.function, m.Attribute) and call.function.name == "close"):
+    """Return the state after a call. Closing a file releases its lock, and closing a stack its contexts."""
+    opened = state.locks or state.entered
+    if not (opened and isinstance(call.function, m.Attribute) and call.function.name == "close"):
         return state
-    file = call.function.value
-    return replace(state, locks=tuple(lock for lock in state.locks if not is_file(lock, file)))
+    closed = call.function.value
+    locks = (lock for lock in state.locks if not is_file(lock, closed))
+    entered = (each for each in state.entered if each[0] != closed)
+    return replace(state, locks=tuple(locks), entered=tuple(entered))
 
 
 def is_file(lock: m.Expr, file: m.Expr | None) -> bool:

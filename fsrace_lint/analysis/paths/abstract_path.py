@@ -57,6 +57,8 @@ class PathVariable(Record, frozen=True, eq=False):
         is_work_item: Whether it is one of many items that are divided among the ranks. Values derived from
             it may then differ between ranks.
         definition: The binding or expression of its value, if it is not just a parameter.
+        is_plain: Whether the text certainly contains no slash, like a number.
+        is_assumed: Whether it is only assumed to be equal on all ranks: a part of an unknown object.
     """
 
     key: tuple[object, ...]
@@ -67,6 +69,8 @@ class PathVariable(Record, frozen=True, eq=False):
     local: bool = False
     is_work_item: bool = False
     definition: Binding | None = None
+    is_plain: bool = False
+    is_assumed: bool = False
 
     @property
     def rank_dependent(self) -> bool:
@@ -137,6 +141,11 @@ class AbstractPath(msgspec.Struct, frozen=True):
     def certain(self) -> bool:
         """Whether all of the path is analyzed, so that no unknown part differs between ranks."""
         return all(symbol.is_replicated for symbol in self.variables())
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the path is certain without assumptions about the parts of unknown objects."""
+        return self.certain and not any(symbol.is_assumed for symbol in self.variables())
 
     @property
     def certain_of_the_rest(self) -> bool:
@@ -277,6 +286,22 @@ def renamed(pieces: tuple[Piece, ...] | None, name: str) -> tuple[Piece, ...] | 
     """Return pieces with the text of the last variable replaced by the name that it is bound to."""
     last = pieces[-1] if pieces else None
     return (*pieces[:-1], replace(last, text=name)) if pieces and isinstance(last, PathVariable) else pieces
+
+
+def split_last(pieces: tuple[Piece, ...]) -> tuple[tuple[Piece, ...] | None, Component | None]:
+    """Return the pieces of the parent directory and of the last component of a path, each None if unknown.
+
+    A component can contain slashes if it consists of variables whose text is unknown.
+    """
+    components = AbstractPath.of(pieces).components
+    last = components[-1] if components else ()
+    ends = next((piece for piece in reversed(pieces) if piece != ""), "")
+    if not last or (isinstance(ends, str) and ends.endswith("/")):
+        return None, None
+    plain = [isinstance(piece, str) or piece.is_plain for piece in last]
+    if len(components) > 1 and any(plain):
+        return tuple(AbstractPath(components[:-1]).pieces()), last
+    return None, last if all(plain) else None
 
 
 def is_new(pieces: tuple[Piece, ...]) -> bool:

@@ -9,7 +9,6 @@ from fsrace_lint.analysis.paths.abstract_path import (
     BOUND,
     NO_ORIGINS,
     PARENT,
-    RANK_ALONE,
     RESULT,
     AbstractPath,
     PathVariable,
@@ -17,11 +16,27 @@ from fsrace_lint.analysis.paths.abstract_path import (
     handed_in,
     is_new,
     renamed,
+    split_last,
     variables_of,
 )
 from fsrace_lint.analysis.paths.format_strings import filled_by_format, filled_by_percent
 from fsrace_lint.analysis.paths.loop_ranges import LoopRanges
 from fsrace_lint.analysis.paths.node_local import NodeLocal
+from fsrace_lint.analysis.paths.path_expressions import (
+    JOINING,
+    SAME_PATH,
+    counts,
+    is_path_like,
+    keeps_the_path,
+    part_of_split,
+)
+from fsrace_lint.analysis.paths.path_variables import (
+    OF_LAST,
+    VariableFactory,
+    are_assumed,
+    are_plain,
+    origins_of,
+)
 from fsrace_lint.analysis.paths.rank_dependence import is_given
 from fsrace_lint.analysis.paths.replicated_calls import ReplicatedCalls
 from fsrace_lint.analysis.paths.work_items import WorkItems
@@ -55,20 +70,6 @@ if TYPE_CHECKING:
 _GivenFragments: TypeAlias = "tuple[m.Expr, tuple[Piece, ...] | None]"
 
 _DEEPEST: Final = 24
-_SAME_PATH: Final = frozenset(
-    {
-        "str", "os.fspath", "os.fsdecode", "os.path.abspath", "os.path.normpath", "os.path.realpath",
-        "pathlib.Path.absolute", "pathlib.Path.resolve", "pathlib.Path.as_posix", "os.path.expanduser",
-        "pathlib.Path.expanduser",
-    }
-)  # fmt: skip
-_STRIPPING: Final = frozenset({"strip", "rstrip", "lstrip"})
-"""Methods that remove slashes or whitespace from the ends of a path."""
-_SEPARATORS: Final = (m.Constant("/"), m.Constant("\\"), m.Attribute(m.Name("os"), "sep"))
-_CALCULATING: Final = frozenset({"-", "*", "//", "**"})
-_JOINING: Final = frozenset(
-    {"os.path.join", "posixpath.join", "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath"}
-)
 
 
 class PathNormalizer:
@@ -83,6 +84,8 @@ class PathNormalizer:
         self.results = ReplicatedCalls(self.resolver)
         self.node_local = NodeLocal(self.rank_tests)
         self.work_items = WorkItems(self.rank_tests)
+        self._variables = VariableFactory(rank_dependence, self.node_local, self.work_items)
+        self._derived, self._opaque = self._variables.derived, self._variables.opaque
         self._loop_ranges = LoopRanges(rank_dependence)
 
     def normalize(self, expr: m.Expr, scope: Environment) -> AbstractPath | None:
@@ -107,7 +110,7 @@ class PathNormalizer:
         """Return the pieces of a path, or None if it is unknown or nested too deeply."""
         if depth > _DEEPEST:
             return None
-        own = self._process_or_node(expr, scope)
+        own = self._variables.process_or_node(expr, scope)
         if own is not None:
             return (own,)
         match expr:
@@ -119,7 +122,7 @@ class PathNormalizer:
                 return self._variable(expr, scope, depth + 1)
             case m.Format(parts=parts):
                 return self._concatenated(parts, scope, depth + 1)
-            case m.Binary(operator=operator, left=left, right=right) if _counts(operator, right):
+            case m.Binary(operator=operator, left=left, right=right) if counts(operator, right):
                 sides = (self.pieces(left, scope, depth + 1), self.pieces(right, scope, depth + 1))
                 return None if None in sides else (self._derived("number", (operator, *sides), expr, scope),)
             case m.Binary(operator="+", left=left, right=right):
@@ -141,6 +144,10 @@ class PathNormalizer:
                         ("or", Identity(expr), scope), spell(expr), self.rank_dependence.origins(expr, scope)
                     ),
                 )
+            case m.Subscript(value=m.Call() as call, index=m.Constant(value=key)) if (
+                part := self._part_of_split(call, key, expr, scope, depth + 1)
+            ):
+                return part
             case m.Subscript(value=value, index=m.Constant(value=key)):
                 base = self.pieces(value, scope, depth + 1)
                 return None if base is None else (self._derived("item", (base, repr(key)), expr, scope),)
@@ -157,45 +164,6 @@ class PathNormalizer:
                 return (self._derived("opaque", (Identity(expr), pieces), expr, scope),) if known else None
             case _:
                 return (self._opaque(expr, scope),)
-
-    def _process_or_node(self, expr: m.Expr, scope: Environment) -> PathVariable | None:
-        """Return a variable for a rank or for a node-local location, or None."""
-        rank = self.rank_tests.rank_scope(expr, scope)
-        if rank is not None:
-            here = rank == "node"
-            return PathVariable(("rank", rank), spell(expr), NO_ORIGINS if here else RANK_ALONE, local=here)
-        place = self.node_local.place(expr, scope)
-        return None if place is None else PathVariable(("node-local", place), spell(expr), local=True)
-
-    def _opaque(self, expr: m.Expr, scope: Environment) -> PathVariable:
-        return PathVariable(
-            ("expression", Identity(expr), scope),
-            spell(expr),
-            self.rank_dependence.origins(expr, scope),
-            is_replicated=False,
-            is_work_item=self.work_items.is_work_item(expr, scope),
-            definition=Expression(expr, scope),
-        )
-
-    def _derived(self, kind: str, key: tuple[object, ...], expr: m.Expr, scope: Environment) -> PathVariable:
-        """Return a variable whose text is derived from others.
-
-        An attribute or an item of an object is assumed to be a setting, which is equal on all ranks. It is
-        not if the object differs between ranks, or is a work item or its number.
-        """
-        symbols = variables_of(key)
-        origins = (
-            self.rank_dependence.origins(expr, scope).union(*(each.rank_dependence for each in symbols))
-            or NO_ORIGINS
-        )
-        numbered = self.work_items.is_numbered(expr)
-        varies = numbered or any(symbol.is_work_item for symbol in symbols)
-        is_setting = kind in {"attribute", "item"} and not varies
-        certain = is_setting or (not numbered and all(symbol.is_replicated for symbol in symbols))
-        made_of = Expression(expr, scope)
-        return PathVariable(
-            (kind, *key), spell(expr), origins, certain, is_work_item=varies, definition=made_of
-        )
 
     def _concatenated(
         self, parts: Iterable[m.Expr], scope: Environment, depth: int
@@ -224,22 +192,25 @@ class PathNormalizer:
     def _call(self, call: m.Call, scope: Environment, depth: int) -> tuple[Piece, ...] | None:
         entity = self.resolver.symbol(call.function, scope)
         name = qualified_name(entity) or ""
-        if name in _JOINING:
+        if name in JOINING:
             return self._joined(call.arguments, scope, depth)
-        if name in _SAME_PATH and call.arguments:
+        if name in SAME_PATH and call.arguments:
             return self.pieces(call.arguments[0], scope, depth)
         if isinstance(call.function, m.Attribute):
             receiver = call.function.value
-            if name in _SAME_PATH:
+            if name in SAME_PATH:
                 return self.pieces(receiver, scope, depth)
             if name == "pathlib.Path.joinpath":
                 return self._joined((receiver, *call.arguments), scope, depth)
             if call.function.name == "format":
                 return self._formatted(call, receiver, scope, depth)
-            if _keeps_the_path(call.function.name, call.arguments):
+            if keeps_the_path(call.function.name, call.arguments):
                 return self.pieces(receiver, scope, depth)
         if name == "os.path.dirname" and call.arguments:
             return self._parent(call.arguments[0], call, scope, depth)
+        if name == "os.path.basename" and call.arguments:
+            last = self._last(call.arguments[0], scope, depth)
+            return self._result(call, scope, depth) if last is None else last
         own = self.catalog.find("private", name)
         if own is not None and own.scope == "node":
             return (PathVariable(("node", name), spell(call), local=True),)
@@ -254,7 +225,7 @@ class PathNormalizer:
         """
         folder = library_argument(call, own.folder)
         is_local = own.folder != "" and folder in {None, m.Constant(None)}
-        name = PathVariable(("call", Identity(call), scope), spell(call), frozenset({own.by}), local=is_local)
+        name = self._variables.own(own, call, scope, local=is_local)
         before = None if folder is None or is_local else self.pieces(folder, scope, depth)
         return (name,) if before is None else (*before, "/", name)
 
@@ -267,6 +238,9 @@ class PathNormalizer:
         known = self._given(call, scope, depth) if is_pure or function is not None else ()
         forms = tuple(form for _, form in known)
         certain = is_pure and all(map(all_certain, forms))
+        symbols = variables_of(forms) if is_pure and None not in forms else []
+        if is_pure and None not in forms:  # such as the rank in a directory, for the name of a file in it
+            origins = (origins & origins_of(symbols)) or NO_ORIGINS
         key: tuple[object, ...] = ("call", Identity(call), scope)
         found_there: tuple[object, ...] = ()
         if function is not None:
@@ -279,7 +253,18 @@ class PathNormalizer:
             object_ = 1 if function is not None and isinstance(call.function, m.Attribute) else 0
             apart = (found_there, forms[:object_])
             key = (RESULT, made_by, spell(call.function), names, apart, *forms[object_:])
-        return (PathVariable(key, spell(call), origins, certain, definition=Expression(call, scope)),)
+        text, made_of = spell(call), Expression(call, scope)
+        return (
+            PathVariable(
+                key,
+                text,
+                origins,
+                certain,
+                definition=made_of,
+                is_plain=are_plain(symbols, text),
+                is_assumed=are_assumed(symbols),
+            ),
+        )
 
     def _given(self, call: m.Call, scope: Environment, depth: int) -> tuple[_GivenFragments, ...]:
         """Return the receiver and the arguments of a call, each with its normal form."""
@@ -331,13 +316,25 @@ class PathNormalizer:
         pieces = self.pieces(inner, scope, depth)
         if pieces is None:
             return None
-        path = AbstractPath.of(pieces)
-        last = path.components[-1] if path.components else ()
-        ends = pieces[-1] if pieces else ""
-        open_ended = isinstance(ends, str) and ends.endswith("/")
-        if len(path.components) > 1 and not open_ended and any(isinstance(piece, str) for piece in last):
-            return tuple(AbstractPath(path.components[:-1]).pieces())
-        return (self._derived(PARENT, (pieces,), whole, scope),)
+        parent, _ = split_last(pieces)
+        return (self._derived(PARENT, (pieces,), whole, scope),) if parent is None else parent
+
+    def _last(self, inner: m.Expr, scope: Environment, depth: int) -> tuple[Piece, ...] | None:
+        """Return the pieces of the last component of a path, or None if unknown."""
+        pieces = self.pieces(inner, scope, depth)
+        return None if pieces is None else split_last(pieces)[1]
+
+    def _part_of_split(
+        self, call: m.Call, index: object, whole: m.Expr, scope: Environment, depth: int
+    ) -> tuple[Piece, ...] | None:
+        """Return the pieces of an item of `os.path.split(path)` or `path.split("/")`, or None if unknown."""
+        found = part_of_split(self.resolver.qualify(call.function, scope) or "", call, index)
+        if found is None:
+            return None
+        part, path = found
+        if part == "name":
+            return self._last(path, scope, depth)
+        return self._parent(path, whole, scope, depth)
 
     def folder(self, expr: m.Expr, scope: Environment) -> AbstractPath | None:
         """Return the normal form of the parent directory of a path, or None if unknown."""
@@ -359,6 +356,9 @@ class PathNormalizer:
             owner = self.resolver.symbol(expr.value, scope)
             if expr.name == "parent" and owner in {Instance(ExternalName("pathlib.Path")), None}:
                 return self._parent(expr.value, expr, scope, depth)
+            last = self._last(expr.value, scope, depth) if expr.name in OF_LAST else None
+            if last is not None and owner == Instance(ExternalName("pathlib.Path")):
+                return last if expr.name == "name" else (self._derived(expr.name, (last,), expr, scope),)
             base = self.pieces(expr.value, scope, depth)
             if base is None or (expr.name == "name" and is_new(base)):
                 return base
@@ -382,7 +382,7 @@ class PathNormalizer:
     def _bound(self, binding: Binding, expr: m.Expr, depth: int) -> tuple[Piece, ...] | None:
         name = target_name(expr) or spell(expr)
         match binding:
-            case Expression(expr=value, scope=scope) if _is_path_like(value):
+            case Expression(expr=value, scope=scope) if is_path_like(value):
                 return self.pieces(value, scope, depth + 1)
             case Expression(expr=value, scope=scope):
                 key: tuple[object, ...] = ("value", Identity(value), scope)
@@ -403,6 +403,10 @@ class PathNormalizer:
                 | UnpackedPart(source=Expression(expr=m.Call() as call, scope=scope), index=1)
             ) if self._makes(call, scope):
                 return renamed(self.pieces(call, scope, depth + 1), name)
+            case UnpackedPart(source=Expression(expr=m.Call() as call, scope=scope), index=int(index)) if (
+                part := self._part_of_split(call, index, expr, scope, depth + 1)
+            ):
+                return part
             case UnpackedPart(source=Expression(expr=whole)) if not (
                 self.rank_dependence.origins_of(binding) or isinstance(whole, m.Call)
             ):
@@ -450,21 +454,3 @@ class PathNormalizer:
         if not symbol.parameter or symbol.key[1] != function:
             return None
         return function.parameters.get(symbol.parameter)
-
-
-def _keeps_the_path(method: str, arguments: tuple[m.Expr, ...]) -> bool:
-    """Return whether a string method keeps the path: it only changes its ends or its separators."""
-    if method in _STRIPPING:
-        return arguments in {(), (m.Constant("/"),)}
-    return method == "replace" and len(arguments) == 2 and all(each in _SEPARATORS for each in arguments)
-
-
-def _counts(operator: str, right: m.Expr) -> bool:
-    """Return whether an operation is numeric, and not a concatenation of paths."""
-    return operator in _CALCULATING or (isinstance(right, m.Constant) and isinstance(right.value, int))
-
-
-def _is_path_like(expr: m.Expr) -> bool:
-    return isinstance(
-        expr, (m.Constant, m.Name, m.Attribute, m.Format, m.Binary, m.Boolean, m.Call, m.Walrus, m.Subscript)
-    )

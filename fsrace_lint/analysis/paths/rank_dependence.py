@@ -9,6 +9,7 @@ from fsrace_lint.analysis.paths.abstract_path import NO_ORIGINS, RANK_ALONE
 from fsrace_lint.analysis.values.abstract_values import (
     Derived,
     Expression,
+    IterationElement,
     Union,
     UnpackedPart,
 )
@@ -139,6 +140,8 @@ class RankDependence:
                 last_name(function) in _READING
             ):
                 return NO_ORIGINS
+            case IterationElement() if is_counter(binding):
+                return NO_ORIGINS
             case UnpackedPart() if parts := tuple(self.rank_tests.parts(binding)):
                 return NO_ORIGINS.union(*(self.origins(*part) for part in parts))
             case Derived(source=value):
@@ -168,6 +171,16 @@ class RankDependence:
     def _source(self, expr: m.Expr, scope: Environment) -> Origins:
         entry = self.catalog.find("private", self.resolver.qualify(expr, scope))
         return frozenset({entry.by}) if entry is not None and entry.scope != "node" else NO_ORIGINS
+
+
+def is_counter(binding: Binding) -> bool:
+    """Return whether a binding is the number of an element in `enumerate(elements)`."""
+    if not isinstance(binding, IterationElement) or binding.index != 0:
+        return False
+    called = binding.source.expr
+    return (
+        isinstance(called, m.Call) and called.function == m.Name("enumerate") and len(called.arguments) == 1
+    )
 
 
 def is_given(expr: m.Boolean) -> bool:

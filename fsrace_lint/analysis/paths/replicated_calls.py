@@ -35,9 +35,9 @@ _PLAIN_METHODS: Final = frozenset(
     {
         "add", "append", "as_posix", "count", "decode", "digest", "encode", "endswith", "extend",
         "find", "format", "group", "groups", "hexdigest", "index", "isalnum", "isdecimal",
-        "isdigit", "isnumeric", "items", "join", "keys", "lower", "lstrip", "partition",
+        "isdigit", "isnumeric", "isoformat", "items", "join", "keys", "lower", "lstrip", "partition",
         "removeprefix", "removesuffix", "replace", "rfind", "rpartition", "rsplit", "rstrip",
-        "sort", "split", "startswith", "strip", "title", "upper", "values", "with_name",
+        "sort", "split", "startswith", "strftime", "strip", "title", "upper", "values", "with_name",
         "with_stem", "with_suffix", "zfill", "debug", "error", "info", "warn", "warning",
     }
 )  # fmt: skip

@@ -83,7 +83,8 @@ class RankSources:
             case m.Subscript(value=value, index=index):
                 if self.resolver.qualify(value, scope) == "os.environ":
                     return self.environment(index, "rank")
-                return self._item_rank(index)
+                known = self.known(expr, scope)
+                return self._item_rank(index) if known is None else self._bound_rank(known, depth + 1)
             case m.Conditional(body=body, orelse=orelse):
                 return self.rank_scope(body, scope, depth + 1) or self.rank_scope(orelse, scope, depth + 1)
             case m.Walrus(value=value):
@@ -92,9 +93,15 @@ class RankSources:
                 ranks = (self.rank_scope(value, scope, depth + 1) for value in values)
                 return next(filter(None, ranks), None)
             case m.Binary(operator="%", left=left, right=right) if not isinstance(right, m.Constant):
-                return "local" if self.rank_scope(left, scope, depth + 1) == "global" else None
+                return self._rank_in_part(left, right, scope, depth)
             case _:
                 return None
+
+    def _rank_in_part(self, rank: m.Expr, size: m.Expr, scope: Environment, depth: int) -> str | None:
+        """Return the scope of a rank modulo a size: `rank % (gpus * nodes)` is the rank itself."""
+        if self.rank_scope(rank, scope, depth + 1) != "global":
+            return None
+        return "global" if isinstance(size, m.Binary) and size.operator == "*" else "local"
 
     def rank_of_parameter(self, _argument: Argument) -> str | None:
         """Return the scope of the rank that callers pass. Subclasses override this; here it is unknown."""
@@ -111,7 +118,7 @@ class RankSources:
         return name.value if isinstance(name, m.Constant) and isinstance(name.value, str) else None
 
     def known(self, expr: m.Expr, scope: Environment) -> Binding | None:
-        """Return the binding of a name or an attribute, or None."""
+        """Return the binding of a name, an attribute, or an item with a constant index, or None."""
         if isinstance(expr, m.Name):
             return self.resolver.binding(expr.id, scope) or self._imported(expr, scope)
         if isinstance(expr, m.Attribute):
@@ -120,7 +127,19 @@ class RankSources:
                 if bound is not None:
                     return bound
             return self._attribute(expr, scope)
+        if isinstance(expr, m.Subscript) and isinstance(expr.index, m.Constant):
+            return self._item(expr.value, scope, expr.index.value)
         return None
+
+    def _item(self, whole: m.Expr, scope: Environment, index: object) -> Binding | None:
+        """Return the item of a display or a result. Constants are left out: code can replace them later."""
+        if isinstance(whole, m.Sequence) and type(index) is int and not any(map(_is_starred, whole.items)):
+            item = next(iter(whole.items[index:][:1]), None)
+            return None if item is None or isinstance(item, m.Constant) else Expression(item, scope)
+        if isinstance(whole, m.Call) and type(index) is int:
+            return UnpackedPart(Expression(whole, scope), index)
+        made = None if isinstance(whole, m.Sequence) else self.known(whole, scope)
+        return self._item(made.expr, made.scope, index) if isinstance(made, Expression) else None
 
     def _imported(self, expr: m.Expr, scope: Environment) -> Binding | None:
         return self.resolver.variable(self.resolver.symbol(expr, scope))
@@ -166,15 +185,14 @@ class RankSources:
         return variable.scope if variable is not None and variable.means == "rank" else None
 
     def _called_rank(self, name: str, own: LinkedFunction | None, depth: int) -> str | None:
+        if own is not None:
+            results = self.interpretation.return_values(own)
+            values = (value for value in results if not isinstance(value.expr, m.Constant))
+            ranks = {self.rank_scope(value.expr, value.scope, depth + 2) for value in values}
+            if len(ranks) == 1 and None not in ranks:
+                return ranks.pop()
         entry = self.catalog.find("rank", name)
-        if entry is not None:
-            return str(entry.scope)
-        if own is None:
-            return None
-        results = self.interpretation.return_values(own)
-        values = (value for value in results if not isinstance(value.expr, m.Constant))
-        ranks = {self.rank_scope(value.expr, value.scope, depth + 2) for value in values}
-        return ranks.pop() if len(ranks) == 1 else None
+        return None if entry is None else str(entry.scope)
 
     def _named_rank(self, expr: m.Expr, scope: Environment, depth: int) -> str | None:
         known = self.known(expr, scope)
@@ -256,6 +274,10 @@ class RankSources:
         tuples = [(way.value.items, way.state.scope) for way in ways if isinstance(way.value, m.Sequence)]
         for items, names in tuples if len(tuples) == len(ways) else ():
             yield from ((item, names) for item in items[binding.index :][:1])
+
+
+def _is_starred(item: m.Expr) -> bool:
+    return isinstance(item, m.Starred)
 
 
 def as_attribute(expr: m.Expr) -> m.Expr:

@@ -22,12 +22,13 @@ from fsrace_lint.analysis.values.abstract_values import (
     Environment,
     Expression,
     Union,
+    UnpackedPart,
 )
 from fsrace_lint.analysis.values.constants import constant_passed
 from fsrace_lint.engine.query import recursive_query
 from fsrace_lint.program.symbols import as_function, is_property, qualified_name
 from fsrace_lint.syntax import model as m
-from fsrace_lint.syntax.ast_names import last_name
+from fsrace_lint.syntax.ast_names import last_name, setting_of
 
 if TYPE_CHECKING:
     from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
@@ -173,6 +174,10 @@ class RankTests(RankSources):
                 )
             case Union(options=options):
                 return union([self._bound_split(option, depth + 1) for option in _informative(options)])
+            case UnpackedPart():
+                returned = _informative(tuple(Expression(*part) for part in self.parts(binding)))
+                splits = [self._bound_split(option, depth + 1) for option in returned]
+                return union(splits) if splits else UNPARTITIONED
             case Argument():
                 return self.partition_of_parameter(binding)
             case _:
@@ -211,9 +216,17 @@ class RankTests(RankSources):
             rank = self.rank_scope(left, scope, depth + 1)
         if rank is not None:
             return self._compare_rank(rank, operator, right, scope, depth)
-        if operator == "==" and self._is_shifted_rank(left, scope, depth) and self._is_size(right, scope):
+        if (
+            operator == "=="
+            and self._is_shifted_rank(left, scope, depth)
+            and self._is_size(right, scope, depth)
+        ):
             return ANOTHER, TOP
-        if self._is_size(left, scope) and isinstance(right, m.Constant) and isinstance(right.value, int):
+        if (
+            isinstance(right, m.Constant)
+            and isinstance(right.value, int)
+            and self._is_size(left, scope, depth)
+        ):
             return compare_size(operator, right.value)
         if (
             isinstance(right, m.Constant)
@@ -252,12 +265,12 @@ class RankTests(RankSources):
                 return self._number(bound.expr, bound.scope, depth + 1)
         return None
 
-    def _is_size(self, expr: m.Expr, scope: Environment) -> bool:
+    def _is_size(self, expr: m.Expr, scope: Environment, depth: int) -> bool:
         match expr:
             case m.Call(function=function, arguments=arguments):
                 name = self.resolver.qualify(function, scope)
                 if name in TRANSPARENT and arguments:
-                    return self._is_size(arguments[0], scope)
+                    return self._is_size(arguments[0], scope, depth)
                 if name in ENVIRONMENT_CALLS and arguments:
                     return self.environment(arguments[0], "size") is not None
                 world = self.catalog.find("world", name)
@@ -267,7 +280,10 @@ class RankTests(RankSources):
                 return is_environment and self.environment(index, "size") is not None
             case m.Name() | m.Attribute():
                 variable = self.catalog.find("variable", last_name(expr))
-                return variable is not None and variable.means == "size"
+                if variable is not None and variable.means == "size":
+                    return True
+                bound = None if self.budget.exhausted(depth + 1) else self.known(expr, scope)
+                return isinstance(bound, Expression) and self._is_size(bound.expr, bound.scope, depth + 1)
             case _:
                 return False
 
@@ -281,17 +297,6 @@ def _is_understood(binding: Binding) -> bool:
     if isinstance(expr, m.Compare):
         return expr.rights != (m.Constant(None),)
     return isinstance(expr, (m.Constant, m.Not))
-
-
-def setting_of(test: m.Expr) -> str:
-    """Return the key of a setting that is read, as in `config["x"]` and `config.is_true("x")`."""
-    match test:
-        case m.Subscript(index=m.Constant(value=str(key))):
-            return key
-        case m.Call(function=m.Attribute(), arguments=(m.Constant(value=str(key)), *_)):
-            return key
-        case _:
-            return ""
 
 
 def _is_meant(guard: Guard, test: m.Expr, target: m.Expr, name: str | None) -> bool:

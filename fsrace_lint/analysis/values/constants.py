@@ -10,7 +10,7 @@ from fsrace_lint.analysis.values.call_arguments import bind
 from fsrace_lint.syntax import model as m
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.program.modules import LinkedFunction
@@ -22,6 +22,8 @@ _COMPARED: Final[dict[str, Callable[[object, object], bool]]] = {
     "is not": operators.is_not,
 }
 """The comparison operators on constants. `is` is meaningful for None, True, and False."""
+_MEMBERSHIP: Final = {"in": True, "not in": False}
+"""The results of the operators for members."""
 
 
 def constant_passed(expr: m.Expr, call: m.Call, callee: LinkedFunction) -> m.Constant | None:
@@ -41,29 +43,51 @@ def refutes(call: m.Call, callee: LinkedFunction, test: m.Expr, scope: Environme
         scope: The environment of the condition. Parameters that were rebound are ignored.
         truth: The result to rule out.
     """
-    outcome = _outcome(call, callee, test, scope)
-    return outcome is not None and outcome != truth
+
+    def values_of(expr: m.Expr) -> tuple[object, ...]:
+        constant = _kept(call, callee, expr, scope)
+        return () if constant is None else (constant.value,)
+
+    return outcome(test, values_of) is (not truth)
 
 
-def _outcome(call: m.Call, callee: LinkedFunction, test: m.Expr, scope: Environment) -> bool | None:
-    """Return the result of a condition in the callee, or None if the constants do not determine it."""
+def outcome(test: m.Expr, values_of: Callable[[m.Expr], Collection[object]]) -> bool | None:
+    """Return the result of a condition, or None if the values of its parts do not determine it.
+
+    Args:
+        test: The condition.
+        values_of: Returns all constants that an expression can be, or nothing if they are not known.
+    """
     match test:
         case m.Not(value=value):
-            inner = _outcome(call, callee, value, scope)
+            inner = outcome(value, values_of)
             return None if inner is None else not inner
         case m.Boolean(operator=operator, values=values):
-            outcomes = [_outcome(call, callee, value, scope) for value in values]
+            outcomes = [outcome(value, values_of) for value in values]
             decisive = operator == "or"
             if decisive in outcomes:
                 return decisive
             return None if None in outcomes else not decisive
-        case m.Compare(left=left, operators=[operator], rights=[m.Constant(value=right)]):
-            compared = _COMPARED.get(operator)
-            constant = _kept(call, callee, left, scope)
-            return None if compared is None or constant is None else compared(constant.value, right)
+        case m.Compare(left=left, operators=[operator], rights=[right]):
+            results = _compared(operator, left, right, values_of)
         case _:
-            constant = _kept(call, callee, test, scope)
-            return None if constant is None else bool(constant.value)
+            results = {bool(value) for value in values_of(test)}
+    return results.pop() if len(results) == 1 else None
+
+
+def _compared(
+    operator: str, left: m.Expr, right: m.Expr, values_of: Callable[[m.Expr], Collection[object]]
+) -> set[bool]:
+    """Return the results of a comparison with a constant, or of a test for membership in constants."""
+    match right:
+        case m.Constant(value=other) if operator in _COMPARED:
+            return {_COMPARED[operator](value, other) for value in values_of(left)}
+        case m.Sequence(items=items) if operator in _MEMBERSHIP:
+            others = [item.value for item in items if isinstance(item, m.Constant)]
+            known = len(others) == len(items)
+            return {(value in others) is _MEMBERSHIP[operator] for value in values_of(left) if known}
+        case _:
+            return set()
 
 
 def _kept(call: m.Call, callee: LinkedFunction, expr: m.Expr, scope: Environment) -> m.Constant | None:

@@ -109,7 +109,8 @@ class Elements:
             case m.Sequence(items=items):
                 chosen = _chosen(items, path[0])
                 return common(self.part(item, scope, path[1:], depth + 1) for item in chosen)
-            case m.Comprehension(results=[result], generators=[generator]):
+            case m.Comprehension(results=results, generators=[generator]):
+                result = results[0] if path[0] == EACH else results[-1]
                 element = IterationElement(Expression(generator.iterable, scope))
                 inside = scope.bind(targets_of(generator.target, element))
                 return self.part(result, inside, path[1:], depth + 1)

@@ -275,13 +275,13 @@ class Resolver(ModuleMembers):
 
         The class itself can also be in the library models, if the project is that library.
         """
-        for owner in self._known_as(class_, depth):
+        for owner in self.known_as(class_, depth):
             if self.catalog.is_listed(f"{owner}.{name}"):
                 return self._returned(f"{owner}.{name}") or ExternalName(f"{owner}.{name}")
         return None
 
     @recursive_query(beyond=())
-    def _known_as(self, class_: LinkedClass, depth: int) -> tuple[str, ...]:
+    def known_as(self, class_: LinkedClass, depth: int) -> tuple[str, ...]:
         """Return the qualified names of a class and of its ancestors, including library classes."""
         names: dict[str, None] = {}
         for relative in class_.ancestors():

@@ -27,8 +27,10 @@ class Expected(NamedTuple):
 
 
 HIGH = Expected("error", "high", "evident", "ranks")
+UNSURE = HIGH._replace(severity="warning", confidence="medium")
 RANK_CODE = Expected("warning", "medium", "likely", "ranks")
 LIBRARY = Expected("warning", "medium", "plausible", "calls")
+CALLER = Expected("note", "low", "plausible", "calls")
 COMMAND = Expected("note", "low", "plausible", "commands")
 ONE_PROCESS = Expected("note", "low", "none", "", strict=True)
 
@@ -70,6 +72,34 @@ if __name__ == "__main__":
 LIB = {"lib/__init__.py": "", "lib/folders.py": MAKE}
 
 
+SINGLE = """\
+[tool.fsrace-lint]
+profile = "strict"
+
+[[tool.fsrace-lint.programs]]
+file = "train.py"
+processes = 1
+"""
+JOINING = f"""{MAKE}
+
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+dist.init_process_group()
+"""
+SPAWNING = f"""{JOINING}
+
+def work(rank):
+    make("runs")
+
+
+mp.spawn(work, nprocs=4)
+"""
+MAIN_JOINING = f"import torch.distributed as dist\n{MAIN}".replace(
+    "    make", "    dist.init_process_group()\n    make"
+)
+
+
 class TestLaunches:
     """Launch commands in the repository."""
 
@@ -96,16 +126,22 @@ class TestLaunches:
         assert judged(tmp_path, texts) == HIGH
 
     def test_settings_replace_the_commands(self, tmp_path: Path) -> None:
-        settings = """\
-            [tool.fsrace-lint]
-            profile = "strict"
-
-            [[tool.fsrace-lint.programs]]
-            file = "train.py"
-            processes = 1
-            """
-        texts = {"train.py": SCRIPT, "a.sh": "torchrun train.py\n", "pyproject.toml": settings}
+        texts = {"train.py": SCRIPT, "a.sh": "torchrun train.py\n", "pyproject.toml": SINGLE}
         assert judged(tmp_path, texts) == ONE_PROCESS
+
+    @pytest.mark.parametrize(
+        ("files", "expected"),
+        [
+            ({"train.py": f"{JOINING}\nmake('runs')\n"}, ONE_PROCESS),
+            ({"train.py": SPAWNING}, HIGH),
+            ({**LIB, "train.py": MAIN_JOINING}, ONE_PROCESS),
+            ({**LIB, "train.py": MAIN_JOINING, "other.py": MAIN_JOINING}, HIGH),
+        ],
+    )
+    def test_settings_replace_code_that_joins_a_job(
+        self, tmp_path: Path, files: dict[str, str], expected: Expected
+    ) -> None:
+        assert judged(tmp_path, files | {"pyproject.toml": SINGLE}) == expected
 
     def test_module_of_a_package(self, tmp_path: Path) -> None:
         texts = {**LIB, "lib/__main__.py": MAIN, "run.sh": "torchrun -m lib out\n"}
@@ -169,18 +205,64 @@ if __name__ == "__main__":
             judged(tmp_path, {"train.py": text.replace("SETUP", setup.replace("\n", "\n    "))}) == expected
         )
 
-    def test_unknown_path_limits_the_confidence(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("name", "expected"),
+        [
+            ("table[unknown()]", UNSURE),
+            ("unknown()[0]", UNSURE),
+            ("unknown().name", UNSURE),
+            ("unknown().parts[0].lower()", UNSURE),
+            ("next(unknown()).name", UNSURE),
+            ("found.name", UNSURE),
+            ("parsed.name", UNSURE),
+            ("args.name", HIGH),
+            ("load_config()['name']", HIGH),
+            ("unknown().config.name", HIGH),
+            ("table['name']", HIGH),
+            ("sys.argv[1]", HIGH),
+        ],
+    )
+    def test_unknown_path_limits_the_confidence(self, tmp_path: Path, name: str, expected: Expected) -> None:
+        text = f"""\
+            import argparse
+            import os
+            import sys
+
+            import torch.distributed as dist
+            from elsewhere import load_config, table, unknown
+
+            dist.init_process_group()
+            args = argparse.ArgumentParser().parse_args()
+            found = unknown()
+            parsed, rest = unknown()
+            folder = os.path.join("out", {name})
+            if not os.path.exists(folder):
+                os.makedirs(folder)
+            """
+        assert judged(tmp_path, {"train.py": text}) == expected
+
+    def test_another_method_of_the_class(self, tmp_path: Path) -> None:
         text = """\
             import os
 
             import torch.distributed as dist
 
-            dist.init_process_group()
-            folder = os.path.join("out", table[unknown()])
-            if not os.path.exists(folder):
-                os.makedirs(folder)
+
+            class Model:
+                def make(self):
+                    if not os.path.exists("runs"):
+                        os.makedirs("runs")
+
+                def wait(self):
+                    dist.barrier()
+
+                def setup(self):
+                    dist.init_process_group()
+
+                def end(self):
+                    dist.barrier()
             """
-        assert judged(tmp_path, {"train.py": text}) == HIGH._replace(severity="warning", confidence="medium")
+        assert judged(tmp_path, {"lib/__init__.py": "", "lib/model.py": text}) == HIGH
 
     def test_started_processes(self, tmp_path: Path) -> None:
         text = f"""{MAKE}
@@ -212,6 +294,19 @@ if __name__ == "__main__":
         pool.map(work, range(4))
 """
         assert judged(tmp_path, {"train.py": text}) == HIGH._replace(scenario="workers")
+
+    @pytest.mark.parametrize(
+        ("head", "scenario"),
+        [
+            ("from celery import shared_task\n\n\n@shared_task", "workers"),
+            ("import horovod\n\nhorovod.run(lambda: make('runs'), np=4)\n\n", "ranks"),
+        ],
+    )
+    def test_roles(self, tmp_path: Path, head: str, scenario: str) -> None:
+        text = f"{MAKE}\n\n{head}\ndef work():\n    make('runs')\n"
+        assert judged(tmp_path, {"lib/__init__.py": "", "lib/jobs.py": text}) == HIGH._replace(
+            scenario=scenario
+        )
 
     def test_parent_of_started_processes(self, tmp_path: Path) -> None:
         text = f"""{MAKE}
@@ -284,14 +379,44 @@ class TestRankCode:
         assert judged(tmp_path, {**RANK_AWARE, "lib/main.py": text}) == ONE_PROCESS
 
 
+class TestRehearsals:
+    """Settings with which a program only shows what it would do."""
+
+    @pytest.mark.parametrize(
+        ("test", "expected"),
+        [
+            ("args.dry_run", HIGH._replace(severity="note", confidence="low")),
+            ("config['dry-run']", HIGH._replace(severity="note", confidence="low")),
+            ("not args.wet and args.dryrun", HIGH._replace(severity="note", confidence="low")),
+            ("not args.dry_run", HIGH),
+            ("args.dry_run or args.verbose", HIGH),
+            ("args.drying", HIGH),
+        ],
+    )
+    def test_setting(self, tmp_path: Path, test: str, expected: Expected) -> None:
+        text = f"""{MAKE}
+
+import torch.distributed as dist
+
+
+def main(args, config):
+    dist.init_process_group()
+    if {test}:
+        make("runs")
+"""
+        assert judged(tmp_path, {"train.py": text}) == expected
+
+
 class TestLibraries:
     """Functions that nothing limits to one process."""
 
-    def test_function(self, tmp_path: Path) -> None:
-        assert judged(tmp_path, LIB) == LIBRARY
+    @pytest.mark.parametrize(("name", "expected"), [("make", CALLER), ("make_cache", LIBRARY)])
+    def test_function(self, tmp_path: Path, name: str, expected: Expected) -> None:
+        texts = {path: text.replace("make(", f"{name}(") for path, text in LIB.items()}
+        assert judged(tmp_path, texts) == expected
 
     def test_demonstration_does_not_make_it_a_script(self, tmp_path: Path) -> None:
-        assert judged(tmp_path, {**LIB, "examples/demo.py": MAIN}) == LIBRARY
+        assert judged(tmp_path, {**LIB, "examples/demo.py": MAIN}) == CALLER
 
     def test_demonstration_itself(self, tmp_path: Path) -> None:
         assert judged(tmp_path, {"examples/demo.py": SCRIPT}) == ONE_PROCESS
@@ -311,7 +436,7 @@ class TestLibraries:
                 if depth:
                     make(folder, depth)
             """
-        assert judged(tmp_path, {"lib/__init__.py": "", "lib/folders.py": text}) == LIBRARY
+        assert judged(tmp_path, {"lib/__init__.py": "", "lib/folders.py": text}) == CALLER
 
     def test_import(self, tmp_path: Path) -> None:
         text = f"{MAKE}\n\nmake('/opt/data')\n"

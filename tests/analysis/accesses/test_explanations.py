@@ -187,6 +187,12 @@ def one(name: str, kind: str, message: str, code: str, **others: str) -> Case:
         "only one process can create it; the other processes fail",
         "dist.barrier()\nopen('d', 'x').close()  # SITE\n",
     ),
+    one(
+        "an empty file",
+        "empty",
+        "the file is empty, so no process can read a part of it",
+        "dist.barrier()\nopen('d', 'w').close()  # SITE\n",
+    ),
 )
 def test_harmless_calls(case: Case, tmp_path: Path) -> None:
     assert_not_reported(case, tmp_path)
@@ -1063,12 +1069,12 @@ def test_handlers_and_synchronization(case: Case, tmp_path: Path) -> None:
     one(
         "a loop that counts",
         "strict",
-        'FSR201: every process writes `f"{number}.txt"`',
+        'FSR201: every caller writes `f"{number}.txt"`',
         """\
         def save(items):
             number = 0
             for item in items:
-                open(f'{number}.txt', 'w').close()  # SITE
+                open(f'{number}.txt', 'w').write(item)  # SITE
                 number += 1
         """,
     ),
@@ -1086,7 +1092,7 @@ def test_handlers_and_synchronization(case: Case, tmp_path: Path) -> None:
     one(
         "a delete, only by the strict profile",
         "strict",
-        "FSR202: every process deletes `'d'`",
+        "FSR202: every caller deletes `'d'`",
         "def clean():\n    os.remove('d')  # SITE\n",
     ),
     one(
@@ -1106,7 +1112,7 @@ def test_handlers_and_synchronization(case: Case, tmp_path: Path) -> None:
         "`'d.lock'` is a lock file, or is locked once it is open",
         """\
         def claim():
-            open('d.lock', 'w').close()  # SITE
+            open('d.lock', 'w').write('1')  # SITE
         """,
     ),
     one(
@@ -1146,7 +1152,7 @@ def test_handlers_and_synchronization(case: Case, tmp_path: Path) -> None:
     one(
         "only by the strict profile",
         "strict",
-        "FSR201: every process writes `'d'`",
+        "FSR201: every caller writes `'d'`",
         """\
         def save():
             torch.save({}, 'd')  # SITE
@@ -1459,11 +1465,14 @@ def test_call_chain_is_shown_nearest_first(tmp_path: Path) -> None:
     ]
 
 
-def test_at_most_eight_calls_are_shown(tmp_path: Path) -> None:
+def test_all_calls_of_the_chain_are_related(tmp_path: Path) -> None:
     calls = [f"def f{number}():\n    f{number - 1}()\n" for number in range(1, 11)]
     code = "def f0():\n    os.mkdir('d')  # SITE\n" + "".join(calls) + "dist.barrier()\nf10()\n"
     _, finding = related(tmp_path, {"main.py": code})
-    assert [each.message for each in finding.related][:-1] == [f"{COME}`f{n}()`" for n in range(1, 9)]
+    assert [each.message for each in finding.related][:-1] == [
+        *(f"{COME}`f{n}()`" for n in range(1, 11)),
+        f"{COME}the module",
+    ]
 
 
 def test_import_cycle_without_evidence(tmp_path: Path) -> None:
