@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import msgspec
 
-from fsrace_lint.config.settings import ROOT_MARKERS, Settings, SettingsError, find_root
+from fsrace_lint.config.roots import find_root, is_project
+from fsrace_lint.config.validation import SettingsError
 from fsrace_lint.files import bounded_read
 from fsrace_lint.files.atomic_write import ObstacleError, exchange, within
 from fsrace_lint.findings.fingerprints import Key, spelled
@@ -17,6 +18,7 @@ from fsrace_lint.findings.fingerprints import Key, spelled
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
 
+    from fsrace_lint.config.settings import Settings
     from fsrace_lint.findings.finding import Finding
 
 FORMAT: Final = "fsrace-lint baseline"
@@ -112,13 +114,14 @@ class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     root: str = "."
 
 
-def of(settings: Settings) -> Baseline:
-    """Return the baseline that the settings name, or an empty one.
+def of(settings: Settings) -> dict[str, Baseline]:
+    """Return the baselines that the settings of a project name, by their absolute path.
 
     Raises:
-        BaselineError: The file does not exist, or is not a baseline of this project.
+        BaselineError: A file does not exist, or is not a baseline of this project.
     """
-    return load(Path(settings.baseline), settings.root) if settings.baseline else NONE
+    named = dict.fromkeys(one.baseline for one in settings.every if one.baseline)
+    return {name: load(Path(name), settings.root) for name in named}
 
 
 def existing(file: Path, root: Path) -> Baseline:
@@ -187,7 +190,7 @@ def _refuse_foreign(file: Path, word: str, root: Path) -> None:
 def _owner(file: Path) -> str | None:
     """Return the directory of the project that contains a file, or None if there is no project."""
     folder = find_root(Path(os.path.realpath(file.parent)))
-    return str(folder) if any(os.path.lexists(folder / marker) for marker in ROOT_MARKERS) else None
+    return str(folder) if is_project(folder) else None
 
 
 def _root_word(file: Path, root: Path) -> str | None:

@@ -125,8 +125,8 @@ class Finding(msgspec.Struct, frozen=True):
         fix: The fix.
         confidence: How certain it is that the race can occur in ordinary use: `high`, `medium`, or `low`.
         scenario: The processes that run the place at the same time: `ranks` of one job, `workers` of one
-            process, processes with `imports` of the module, `calls` by any process, or two `commands`. Empty
-            if one process runs it.
+            process, processes with `imports` of the module, `calls` by any process, or two `commands`.
+            `crash` if one process that is killed in between is enough. Empty if one process runs it.
     """
 
     code: str
@@ -179,7 +179,7 @@ class Silenced(msgspec.Struct, frozen=True):
         operation: The kind of operation.
         call: The call as in the source.
         reason: One of `tolerant`, `synchronized`, `exclusive`, `guard`, `private`, `lock`, `handled`,
-            `first`, `preceded`, `callers`, `unproven`, `unknown`, `unexposed`, `note`, `strict`,
+            `first`, `preceded`, `empty`, `callers`, `unproven`, `unknown`, `unexposed`, `note`, `strict`,
             `suppressed`, and `baseline`.
         message: The reason in words.
         cause: The place of the reason.

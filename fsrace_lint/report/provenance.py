@@ -20,6 +20,7 @@ _SCENARIOS: Final[Mapping[str, str]] = {
     "imports": "every process that imports this module runs this",
     "calls": "any process can call this: nothing in the project limits it to one",
     "commands": "two runs of this command can overlap",
+    "crash": "one process that is killed in between is enough",
     "": "nothing in the project shows that multiple processes run this",
 }
 """The note if no location shows which processes run the code, by scenario."""
@@ -33,18 +34,16 @@ APPLICABILITIES: Final[Mapping[Applicability, str]] = {
 def processes_note(finding: Finding) -> str:
     """Return a sentence about the processes that run the code of a finding, and the evidence for it."""
     reason = next((each for each in finding.related if each.role is Role.REASON), None)
-    said = _SCENARIOS[_scenario(finding)] if reason is None else f"{reason.message} ({_line(reason.place)})"
+    if finding.scenario == "crash":
+        reason = None
+    scenario = finding.scenario or ("" if finding.evidence == "none" else "ranks")
+    said = _SCENARIOS[scenario] if reason is None else f"{reason.message} ({_line(reason.place)})"
     calls = [f"{each.message} ({_line(each.place)})" for each in finding.related if each.role is Role.CALL]
     more = len(calls) - _SHOWN_CALLS
     chain = "".join(f", {call}" for call in calls[:_SHOWN_CALLS]) + (f", and {more} more" if more > 0 else "")
     here = "this" if finding.function.startswith("<") else f"`{finding.function}()`"
     chain = chain.replace(_CALLED, f"; {here} is called from ", 1).replace(_CALLED, ", ")
     return f"{said}{chain} {confidence(finding)}"
-
-
-def _scenario(finding: Finding) -> str:
-    """Return the scenario of a finding; rules about ranks need none."""
-    return finding.scenario or ("" if finding.evidence == "none" else "ranks")
 
 
 def confidence(finding: Finding) -> str:

@@ -41,7 +41,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Promise, Related, Rule, Witness, WitnessStep, code
+from fsrace_lint.rules.base import (
+    Evidence,
+    Promise,
+    Related,
+    Rule,
+    Witness,
+    WitnessStep,
+    created_after_check,
+    locked_here,
+)
 from fsrace_lint.rules.remedies import FILELOCK
 
 if TYPE_CHECKING:
@@ -54,6 +63,7 @@ RULE = Rule(
     code="FSR501",
     name="ad-hoc-lock-file",
     cwe=367,
+    default_from=Evidence.NONE,  # a lock shows that multiple processes run the code
     remedies=(FILELOCK,),
     promises=(
         Promise.EXCL,
@@ -71,7 +81,7 @@ def check(project: Project) -> Iterator[Finding]:
         asked = claim.asked_text
         yield RULE.finding(
             create,
-            f"lock file {code(create.path_source)} is created after a separate existence check",
+            created_after_check("lock file", create),
             witness=Witness(
                 (
                     WitnessStep(0, asked, "no lock"),
@@ -81,7 +91,10 @@ def check(project: Project) -> Iterator[Finding]:
                 ),
                 "two processes hold the lock at the same time",
             ),
-            related=[Related(claim.place, "multiple processes can find no lock file")],
+            related=(
+                Related(claim.place, "multiple processes can find no lock file"),
+                *locked_here(create, create),
+            ),
             fix=FILELOCK.at(create, claim.place.span),
             strict=not claim.is_released,
         )

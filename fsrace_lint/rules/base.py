@@ -37,9 +37,22 @@ if TYPE_CHECKING:
 
 STORAGE: Final = ("filesystem", "shared-paths", "local-paths")
 """The settings that describe the storage of paths."""
-_SHOWN_CALLS: Final = 8
 _ROLES: Final = {"rank": "ranks of one job", "worker": "worker processes"}
-_ENTRIES: Final = {Entry.CALL: "calls", Entry.COMMAND: "commands", Entry.IMPORT: "imports"}
+_ONE: Final = {
+    "ranks": "rank",
+    "workers": "worker",
+    "imports": "process",
+    "calls": "caller",
+    "commands": "run",
+    "": "process",
+}
+"""The noun for one of the processes that run the code, by scenario."""
+_ENTRIES: Final = {
+    Entry.CALL: "calls",
+    Entry.COMMAND: "commands",
+    Entry.SCRIPT: "commands",
+    Entry.IMPORT: "imports",
+}
 _VERBS: Final = {
     "mkdir": "created",
     "create": "created",
@@ -69,11 +82,15 @@ __all__ = [
     "callee_of",
     "check_then_act_witness",
     "code",
+    "created_after_check",
     "destination",
     "done_at",
     "double_create_witness",
     "double_replace_witness",
+    "locked_here",
+    "many",
     "missed_collective_finding",
+    "one",
     "related",
     "tested",
 ]
@@ -87,6 +104,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         name: The name of the rule's file, with dashes.
         cwe: The number of the CWE entry.
         severity: The severity of its findings.
+        is_tentative: Whether its findings have at most medium confidence. On code that the project never saw,
+            most of what the rule called certain could not happen.
         default_from: The weakest evidence that the default profile reports. If None, only the strict
             profile reports the rule.
         remedies: The fixes that the rule can offer. If there is only one, every finding without a fix
@@ -101,6 +120,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     cwe: int = 362
     severity: Severity = Severity.ERROR
+    is_tentative: bool = False
     default_from: Evidence | None = Evidence.PLAUSIBLE
     remedies: tuple[FixTemplate, ...] = ()
     promises: tuple[Promise, ...] = ()
@@ -116,6 +136,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         related: Iterable[Related] = (),
         fix: Fix | None = None,
         strict: bool = False,
+        is_crash: bool = False,
+        at_most: Confidence = Confidence.HIGH,
     ) -> Finding:
         """Create a finding at an operation.
 
@@ -126,10 +148,12 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             related: Other places that explain the finding.
             fix: The fix. If None, the only remedy of the rule.
             strict: Whether only the strict profile reports it, regardless of the evidence.
+            is_crash: Whether the failure is that of one process that is killed in between. It is rare.
+            at_most: The highest confidence that the cause allows.
         """
         if fix is None and len(self.remedies) == 1:
             fix = self.remedies[0].at(access)
-        certainty = confidence(access)
+        certainty = min(confidence(access), at_most, Confidence.MEDIUM if self.is_tentative else at_most)
         if self.default_from is Evidence.NONE:  # one process is enough
             certainty = max(certainty, Confidence.MEDIUM)
         return Finding(
@@ -138,14 +162,14 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             message=message,
             place=Place(access.file, access.span),
             function=access.function,
-            severity=_severity(self.severity, certainty),
+            severity=_severity(Severity.WARNING if is_crash else self.severity, certainty),
             evidence=access.evidence.name.lower(),
             strict=strict or self.default_from is None or access.evidence < self.default_from,
             related=(*related, *_reached(access)),
             witness=witness,
             fix=fix if access.call_site.call.exact else None,
             confidence=certainty.name.lower(),
-            scenario=_scenario(access),
+            scenario="crash" if is_crash else _scenario(access),
         )
 
 
@@ -161,6 +185,17 @@ def _severity(consequence: Severity, certainty: Confidence) -> Severity:
     return consequence if certainty is Confidence.HIGH else Severity.WARNING
 
 
+def one(found: Access) -> str:
+    """Return the noun for one of the processes that run an operation: "rank", "worker", or the like."""
+    return _ONE[_scenario(found)]
+
+
+def many(found: Access) -> str:
+    """Return "multiple" and the noun for the processes that run an operation, such as "multiple ranks"."""
+    noun = one(found)
+    return f"multiple {noun}es" if noun.endswith("s") else f"multiple {noun}s"
+
+
 def _scenario(found: Access | Happening | Misuse) -> str:
     """Return which processes run what a rule found at the same time: a value of `Finding.scenario`."""
     if found.marker is not None:
@@ -172,12 +207,12 @@ def _scenario(found: Access | Happening | Misuse) -> str:
 
 def _reached(access: Access | Happening | Misuse) -> Iterable[Related]:
     """Yield the call chain to an operation, and the evidence that multiple processes run it."""
-    for call_site in access.call_chain[:_SHOWN_CALLS]:
+    for call_site in access.call_chain:
         caller = call_site.function.facts
         where = "the module" if call_site.function.index == 0 else code(f"{caller.name}()")
         yield called(call_site, f"called from {where}", Role.CALL)
     callers = access.callers if isinstance(access, Access) else ()
-    for call_site in [each for each in callers if each not in access.call_chain][:_SHOWN_CALLS]:
+    for call_site in (each for each in callers if each not in access.call_chain):
         yield called(call_site, "passes part of the path", Role.CALL)
     marker = access.marker
     if marker is not None:
@@ -215,10 +250,33 @@ def destination(access: Access) -> str:
     return "the current directory" if access.path_source == "'.'" else code(access.path_source)
 
 
+def locked_here(lock: Access, found: Access, said: str = "") -> tuple[Related, ...]:
+    """Return where a lock is taken, which shows that multiple processes run the code if nothing else does.
+
+    Args:
+        lock: The call that takes the lock.
+        found: The operation that is reported.
+        said: The message, if other evidence exists.
+    """
+    if found.evidence < Evidence.LIKELY:
+        return (Related(lock.place, "the lock shows that multiple processes run this", Role.REASON),)
+    return (Related(lock.place, said),) if said else ()
+
+
 def tested(probe: ExistenceCheck, access: Access) -> Related:
     """Return a related place: the existence check before an operation."""
     answer = "missing" if probe.found_missing else "present"
     return Related(Place(access.file, probe.span), f"multiple processes can find it {answer}")
+
+
+def created_after_check(kind: str, access: Access) -> str:
+    """Return the message of a check-then-act race that creates a path.
+
+    Args:
+        kind: What the path is: "file", "directory", or the like.
+        access: The operation that creates it.
+    """
+    return f"{kind} {code(access.path_source)} is created by {many(access)} after a separate existence check"
 
 
 def done_at(access: Access) -> tuple[Related, ...]:
@@ -296,6 +354,7 @@ def missed_collective_finding(rule: Rule, divergence: Divergence, remedy: FixTem
         ],
         fix=remedy.at(sync_point),
         strict=not divergence.certain,
+        at_most=divergence.at_most,
     )
 
 
@@ -351,14 +410,14 @@ def _waiting_at(sync_point: Happening) -> Iterable[Related]:
 def double_create_witness(probe: ExistenceCheck, access: Access) -> Witness:
     """Return the interleaving in which two processes both find a path missing.
 
-    The slower process fails if it creates a link or if the code rejects an existing path. Otherwise it
-    overwrites what the faster process created.
+    The slower process fails if it creates a link or copies a tree, or if the code rejects an existing path.
+    Otherwise it overwrites what the faster process created.
 
     Args:
         probe: The existence check.
         access: The operation that creates the path.
     """
-    if access.op == "link":
+    if access.op in {"link", "mkdir"}:
         return check_then_act_witness(probe, access, "FileExistsError")
     first = WitnessStep(0, probe.path_source, probe.answer)
     made = WitnessStep(0, access.display, "done")

@@ -40,7 +40,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Promise, Related, Rule, Witness, WitnessStep, callee_of, code, tested
+from fsrace_lint.rules.base import (
+    Evidence,
+    Promise,
+    Rule,
+    Witness,
+    WitnessStep,
+    callee_of,
+    code,
+    locked_here,
+    tested,
+)
 from fsrace_lint.rules.remedies import CHECK_IN_LOCK
 
 if TYPE_CHECKING:
@@ -50,7 +60,12 @@ if TYPE_CHECKING:
     from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(
-    code="FSR504", name="check-outside-lock", cwe=367, remedies=(CHECK_IN_LOCK,), promises=(Promise.FLOCK,)
+    code="FSR504",
+    name="check-outside-lock",
+    cwe=367,
+    default_from=Evidence.NONE,  # a lock shows that multiple processes run the code
+    remedies=(CHECK_IN_LOCK,),
+    promises=(Promise.FLOCK,),
 )
 
 
@@ -75,5 +90,8 @@ def check(project: Project) -> Iterator[Finding]:
                 "a waiting process replaces the result while another one uses it",
             ),
             fix=CHECK_IN_LOCK.at(operation, probe.span),
-            related=[tested(probe, operation), Related(lock.access.place, "the lock is acquired here")],
+            related=(
+                tested(probe, operation),
+                *locked_here(lock.access, operation, "the lock is acquired here"),
+            ),
         )

@@ -36,7 +36,7 @@ Not reported when:
 * only one process per job, or one per node, runs the call, or one process runs it before all others;
 * a lock is held, or the file is a lock file (FSR501 reports that);
 * the path is private to the process;
-* with the default profile: the script runs in a single process, or the call only appends;
+* with the default profile: only one process runs the script, or the call only appends or writes nothing;
 * with the default profile: one of multiple callers lets one process go first (`main_process_first()`);
 * with the default profile: the code raises on purpose if the path exists. This is still reported if every
   process of a job clearly runs the code with no barrier before the call: the fastest process creates the
@@ -53,9 +53,11 @@ from fsrace_lint.rules.base import (
     Promise,
     Rule,
     code,
+    created_after_check,
     done_at,
     double_create_witness,
     double_replace_witness,
+    many,
     related,
     tested,
 )
@@ -76,6 +78,7 @@ RULE = Rule(
     remedies=CREATING,
     promises=(Promise.TRUNC, Promise.SYMLINK, Promise.EXCL),
 )
+_BESIDE: Final = "created after the same check"
 _KINDS: Final = {"link": "link", "mkdir": "directory"}
 
 
@@ -93,7 +96,7 @@ def check(project: Project) -> Iterator[Finding]:
         if link.path == removal.path and link.can_be_made_twice and link.call_site not in checked:
             yield RULE.finding(
                 link,
-                f"link {code(link.path_source)} is removed and recreated by multiple processes",
+                f"link {code(link.path_source)} is removed and recreated by {many(link)}",
                 witness=double_replace_witness(removal, link),
                 related=[related(removal, "removed here"), *done_at(link)],
                 fix=PUBLISH_SYMLINK.at(link),
@@ -103,23 +106,18 @@ def check(project: Project) -> Iterator[Finding]:
 
 def _is_strict(project: Project, probe: ExistenceCheck, access: Access) -> bool:
     unmet = access.evidence >= Evidence.LIKELY and not project.is_synchronized_between(probe, access)
-    unsure = not unmet if probe.refuses else access.operation.appends
+    unsure = not unmet if probe.refuses else access.operation.appends or project.is_marker(access)
     return unsure or project.comes_in_order(access)
 
 
 def _after_check(project: Project, group: list[tuple[ExistenceCheck, Access]]) -> Finding:
     probe, access = group[0]
-    kind = _KINDS.get(access.op, "file")
-    others = [*(other for _, other in group[1:]), *project.created_beside(probe, access)]
+    others = (*(other for _, other in group[1:]), *project.created_beside(probe, access))
     return RULE.finding(
         access,
-        f"{kind} {code(access.path_source)} is created after a separate existence check",
+        created_after_check(_KINDS.get(access.op, "file"), access),
         witness=double_create_witness(probe, access),
-        related=[
-            tested(probe, access),
-            *done_at(access),
-            *(related(other, "created after the same check") for other in others),
-        ],
+        related=[tested(probe, access), *done_at(access), *(related(each, _BESIDE) for each in others)],
         fix=for_creation(probe, access),
         strict=_is_strict(project, probe, access),
     )

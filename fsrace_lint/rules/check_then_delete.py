@@ -55,6 +55,7 @@ from fsrace_lint.rules.base import (
     Rule,
     check_then_act_witness,
     code,
+    many,
     tested,
 )
 from fsrace_lint.rules.remedies import MISSING_OK
@@ -78,7 +79,7 @@ def check(project: Project) -> Iterator[Finding]:
             exact = told and probe.is_implied and delete.is_surely_a_path and not is_tree
             yield RULE.finding(
                 delete,
-                f"{code(delete.path_source)} is deleted after a separate existence check",
+                f"{code(delete.path_source)} is deleted by {many(delete)} after a separate existence check",
                 witness=check_then_act_witness(probe, delete, "FileNotFoundError"),
                 related=[tested(probe, delete)],
                 fix=msgspec.structs.replace(
@@ -87,9 +88,10 @@ def check(project: Project) -> Iterator[Finding]:
             )
     for listing, delete in project.listed_then_deleted():
         if _is_hazard(delete):
+            listed = code(listing.path_source)
             yield RULE.finding(
                 delete,
-                f"{code(delete.path_source)} is deleted after {code(listing.path_source)} listed it",
+                f"{code(delete.path_source)} is deleted by {many(delete)} after {listed} listed it",
                 witness=check_then_act_witness(listing, delete, "FileNotFoundError"),
                 related=[Related(listing.place, "multiple processes can list it")],
                 fix=MISSING_OK.at(delete),

@@ -50,6 +50,7 @@ from fsrace_lint.rules.base import (
     Rule,
     check_then_act_witness,
     code,
+    created_after_check,
     double_create_witness,
     tested,
 )
@@ -81,7 +82,7 @@ def check(project: Project) -> Iterator[Finding]:
         elif not probe.refuses and not mkdir.tolerates("FileExistsError"):
             yield RULE.finding(
                 mkdir,
-                f"directory {code(mkdir.path_source)} is created after a separate existence check",
+                created_after_check("directory", mkdir),
                 witness=check_then_act_witness(probe, mkdir, "FileExistsError"),
                 related=[tested(probe, mkdir)],
                 fix=msgspec.structs.replace(EXIST_OK, applicability=_applicability(probe, mkdir)).at(

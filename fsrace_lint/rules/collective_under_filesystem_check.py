@@ -34,6 +34,11 @@ seed. The rule reports these too. It also reports a loop that calls a collective
 of a listing. And it reports a save in which all ranks take part, if each rank looks for a free name
 by itself (such as the next `version_N`): the ranks can choose different names.
 
+The confidence is high if the program changes what the ranks check, or may create it, and no barrier
+orders the change and the check. It is also high for a clock, a random number, and a path on the disk
+of one node. It is low if a barrier follows each change, because all ranks then get the same answer.
+Otherwise, such as for a checkpoint of an earlier run, it is medium.
+
 Not reported when:
 * the ranks exchange the answer before the condition uses it (broadcast, gather);
 * the ranks in the other branch call the same collective;

@@ -31,6 +31,9 @@ a decorator or a helper such as `run_on_main()` runs on one rank. A call to one 
 functions counts as a collective if that function calls a collective, directly or indirectly. If a
 branch has multiple collectives, the rule reports the first one and lists the rest.
 
+All ranks usually get the same exception. So the confidence is at most medium if an exception decides,
+unless the failing call can lose a race with another rank. It is low if a module is missing.
+
 Not reported when:
 * the condition has the same value on all ranks, because it depends on a setting, the world size,
   `is_initialized()`, or a value that an earlier call broadcast or gathered;

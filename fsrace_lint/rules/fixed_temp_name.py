@@ -52,6 +52,7 @@ from fsrace_lint.rules.base import (
     callee_of,
     code,
     done_at,
+    many,
     related,
 )
 from fsrace_lint.rules.remedies import MKSTEMP, TEMPORARY_FOLDER
@@ -101,10 +102,9 @@ def _finding(project: Project, access: Access) -> Finding:
     by_pid = _is_told_apart_by_pid(project, access)
     named = access.certain or (access.op == "write" and project.deleted_later(access) is not None)
     sure = project.is_for_a_cache(access) or (named and access.evidence >= Evidence.LIKELY)
-    who = "processes with the same PID on different hosts" if by_pid else "all processes"
-    use, fails = (
-        ("continues with it", "") if used is None else (used.display, f", and {callee_of(used)} fails")
-    )
+    who = "processes with the same PID on different hosts" if by_pid else f"{many(access)}"
+    use = "continues with it" if used is None else used.display
+    fails = "" if used is None else f", and {callee_of(used)} fails"
     return RULE.finding(
         access,
         f"{who} use the same temporary name {code(access.path_source)}",

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 RULE = Rule(
     code="FSR405",
     name="local-guard-on-shared-path",
+    is_tentative=True,
     remedies=(GLOBAL_GUARD,),
     promises=(
         Promise.RENAME,

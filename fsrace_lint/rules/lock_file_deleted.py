@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Promise, Related, Rule, Witness, WitnessStep, code
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, code, locked_here
 from fsrace_lint.rules.remedies import DROP_UNLINK
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ RULE = Rule(
     code="FSR502",
     name="lock-file-deleted",
     cwe=667,
+    default_from=Evidence.NONE,  # a lock shows that multiple processes run the code
     remedies=(DROP_UNLINK,),
     promises=(
         Promise.FLOCK,
@@ -75,5 +76,5 @@ def check(project: Project) -> Iterator[Finding]:
                 ),
                 "two processes hold the lock at the same time",
             ),
-            related=[Related(lock.access.place, "locked here")],
+            related=locked_here(lock.access, delete, "locked here"),
         )

@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Promise, Rule, Witness, WitnessStep, code
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, code, locked_here
 from fsrace_lint.rules.remedies import ONE_LOCK_NAME
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ RULE = Rule(
     code="FSR505",
     name="lock-name-per-process",
     cwe=667,
+    default_from=Evidence.NONE,  # a lock shows that multiple processes run the code
     remedies=(ONE_LOCK_NAME,),
     promises=(
         Promise.FLOCK,
@@ -72,6 +73,7 @@ def check(project: Project) -> Iterator[Finding]:
             lock.access,
             f"lock file {code(lock.access.path_source)} differs between processes, so it excludes no process",
             witness=_witness(lock, shared[0].display if shared else "runs the locked code"),
+            related=locked_here(lock.access, lock.access),
             strict=not shared,
         )
 

@@ -52,6 +52,7 @@ from fsrace_lint.rules.base import (
     Witness,
     WitnessStep,
     destination,
+    one,
 )
 from fsrace_lint.rules.remedies import ENSURE_DIR
 
@@ -84,7 +85,7 @@ def check(project: Project) -> Iterator[Finding]:
         if mkdir not in remade and _is_hazard(project, mkdir):
             yield RULE.finding(
                 mkdir,
-                f"every process creates {destination(mkdir)}, and `exist_ok=True` can fail on NFS",
+                f"every {one(mkdir)} creates {destination(mkdir)}, and `exist_ok=True` can fail on NFS",
                 witness=Witness(
                     (
                         WitnessStep(1, f"looks for {destination(mkdir)}", "missing (cached by its node)"),

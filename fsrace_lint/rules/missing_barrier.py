@@ -38,8 +38,8 @@ does not count, because ranks can get different answers.
 Not reported when:
 * between the two operations, all ranks call a barrier, a broadcast, a gather, or a save in which all ranks
   take part. A call under a setting or `is_initialized()` counts too, because all ranks decide alike;
-* the other ranks wait in `if rank != 0: barrier()` before the work, until rank 0 has done the work and
-  calls `if rank == 0: barrier()`;
+* the other ranks wait in `if rank != 0: barrier()`, until rank 0 has done the work and calls the barrier;
+* the other ranks poll for the path, or wait for a file, message, or signal of rank 0 that comes after it;
 * a context manager lets the main process go first (`main_process_first()`);
 * the same rank check guards the code that uses the path;
 * a lock is held for both operations;
@@ -62,10 +62,9 @@ if TYPE_CHECKING:
 RULE = Rule(
     code="FSR401",
     name="missing-barrier",
-    cwe=362,
+    is_tentative=True,
     remedies=ORDERING,
     promises=(Promise.COLLECTIVE,),
-    incidents=("OLMo",),
 )
 
 _SAID: Final = {

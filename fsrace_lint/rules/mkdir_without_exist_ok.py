@@ -43,7 +43,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, code
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, code, one
 from fsrace_lint.rules.remedies import EXIST_OK
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def check(project: Project) -> Iterator[Finding]:
             continue
         yield RULE.finding(
             mkdir,
-            f"every process creates directory {code(mkdir.path_source)} without `{_flag(mkdir)}`",
+            f"every {one(mkdir)} creates directory {code(mkdir.path_source)} without `{_flag(mkdir)}`",
             witness=Witness(
                 (WitnessStep(0, mkdir.display, "done"), WitnessStep(1, mkdir.display, "FileExistsError")),
                 "all but the first process fail with `FileExistsError`",

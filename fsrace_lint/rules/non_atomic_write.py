@@ -46,7 +46,7 @@ Not reported when:
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, code, done_at, related
 from fsrace_lint.rules.remedies import ATOMIC_WRITE, REPLACE_AT_ONCE
@@ -62,11 +62,9 @@ RULE = Rule(
     code="FSR204",
     name="non-atomic-write",
     remedies=(ATOMIC_WRITE, REPLACE_AT_ONCE),
-    promises=(
-        Promise.TRUNC,
-        Promise.RENAME,
-    ),
+    promises=(Promise.TRUNC, Promise.RENAME),
 )
+_KILLED: Final = WitnessStep(0, "is killed")
 
 
 def check(project: Project) -> Iterator[Finding]:
@@ -97,29 +95,30 @@ def _is_strict(project: Project, write: Access) -> bool:
 
 
 def _overwritten(project: Project, write: Access) -> Finding:
-    read = WitnessStep(1, f"reads {code(write.path_source)}", "empty or partial")
-    steps = WitnessStep(0, write.display, "truncates the file"), read, WitnessStep(0, "is killed")
+    read = WitnessStep(1, f"reads {code(write.path_source)}", "partial")
+    is_new = project.probe_of_itself(write) is not None
+    lost = "takes it for complete" if is_new else "finds it, and the old content is lost"
     return RULE.finding(
         write,
-        f"{code(write.path_source)} is overwritten in place, not atomically",
-        witness=Witness(steps, "a reader can see a partial file, during the write and after a crash"),
+        f"a crash while {code(write.path_source)} is written in place leaves a partial file",
+        witness=Witness(
+            (WitnessStep(0, write.display, "truncates it"), _KILLED, read), f"the next run {lost}"
+        ),
         related=done_at(write),
         fix=ATOMIC_WRITE.at(write),
         strict=_is_strict(project, write),
+        is_crash=True,
     )
 
 
 def _made_anew(project: Project, gone: Access, made: Access) -> Finding:
-    steps = (
-        WitnessStep(0, gone.display, "done"),
-        WitnessStep(1, f"reads {code(gone.path_source)}", "nothing"),
-        WitnessStep(0, made.display),
-    )
+    read = WitnessStep(1, f"reads {code(gone.path_source)}", "nothing")
     return RULE.finding(
         gone,
-        f"{code(gone.path_source)} is deleted before it is recreated",
-        witness=Witness(steps, "a crash leaves nothing, and a concurrent reader can find nothing"),
+        f"a crash after {code(gone.path_source)} is deleted, and before it is recreated, leaves nothing",
+        witness=Witness((WitnessStep(0, gone.display, "done"), _KILLED, read), "the old content is lost"),
         related=[related(made, "recreated here")],
         fix=REPLACE_AT_ONCE.at(gone),
         strict=not project.name_of(gone).is_read_back,
+        is_crash=True,
     )

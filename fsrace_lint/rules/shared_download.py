@@ -54,6 +54,8 @@ from fsrace_lint.rules.base import (
     WitnessStep,
     destination,
     done_at,
+    many,
+    one,
     one_per_call,
     tested,
 )
@@ -106,20 +108,18 @@ def _finding(download: Access, probe: ExistenceCheck | None, fix: Fix, *, strict
         WitnessStep(0, download.display, "half written"),
         WitnessStep(1, download.display, "truncates it"),
     ]
-    told = f"multiple processes download to {where} at the same time"
+    told = f"{many(download)} download to {where} at the same time"
     outcome = "a process can read a partial file"
     if download.operation.atomic:
         steps = [WitnessStep(process, download.display, "downloads all of it") for process in (0, 1)]
-        told = f"every process downloads {where}, although one download is enough"
+        told = f"every {one(download)} downloads {where}, although one download is enough"
         outcome = "the server gets one request from each process"
     elif probe is not None:
         steps[1] = WitnessStep(1, probe.path_source, str(probe.found_missing))
-        told = f"another process can see {where} before the download finishes"
-        outcome = "that process reads a partial file"
+        told = f"another {one(download)} can see {where} before the download finishes"
+        outcome = f"that {one(download)} reads a partial file"
     if probe is not None:
-        related, steps = (
-            (tested(probe, download), *related),
-            [WitnessStep(0, probe.path_source, probe.answer), *steps],
-        )
+        related = (tested(probe, download), *related)
+        steps.insert(0, WitnessStep(0, probe.path_source, probe.answer))
     witness = Witness(tuple(steps), outcome)
     return RULE.finding(download, told, witness=witness, related=related, fix=fix, strict=strict)

@@ -43,7 +43,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Promise, Rule, Witness, WitnessStep, code, destination, related
+from fsrace_lint.rules.base import Promise, Rule, Witness, WitnessStep, code, destination, many, one, related
 from fsrace_lint.rules.remedies import EXTRACT_ONCE
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def check(project: Project) -> Iterator[Finding]:
             continue
         yield RULE.finding(
             extract,
-            f"multiple processes extract an archive into {destination(extract)} at the same time",
+            f"{many(extract)} extract an archive into {destination(extract)} at the same time",
             witness=Witness(
                 (
                     WitnessStep(0, extract.display, "half extracted"),
@@ -104,7 +104,7 @@ def _nested(move: Access) -> Finding:
         WitnessStep(1, move.display, "moved inside the tree of process 0"),
         WitnessStep(1, "reads a file of the tree", "one directory too deep"),
     )
-    told = f"a directory is moved to {destination(move)}, which another process may have created already"
+    told = f"a directory is moved to {destination(move)}, which another {one(move)} may have created already"
     witness = Witness(steps, f"{destination(move)} contains one copy of the tree inside the other")
     return RULE.finding(move, told, witness=witness, strict=move.path is None)
 
@@ -115,6 +115,6 @@ def _replaced(removal: Access, move: Access) -> Finding:
         WitnessStep(0, move.display, "done"),
         WitnessStep(1, removal.display, "IsADirectoryError"),
     )
-    told = f"{code(removal.path_source)} is deleted, although another process may have moved its tree there"
+    told = f"{code(removal.path_source)} is deleted, but another {one(removal)} may have moved its tree there"
     witness = Witness(steps, "the slower process fails with `IsADirectoryError`")
     return RULE.finding(removal, told, witness=witness, related=[related(move, "moved here")])

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 RULE = Rule(
     code="FSR408",
     name="sleep-as-barrier",
+    is_tentative=True,
     default_from=Evidence.LIKELY,
     remedies=(BARRIER_FOR_SLEEP,),
     promises=(

@@ -40,7 +40,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Promise, Related, Rule, Witness, WitnessStep, code
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, code, locked_here
 from fsrace_lint.rules.remedies import LOCK_THEN_TRUNCATE
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ RULE = Rule(
     code="FSR506",
     name="truncated-before-locked",
     cwe=367,
+    default_from=Evidence.NONE,  # a lock shows that multiple processes run the code
     remedies=(LOCK_THEN_TRUNCATE,),
     promises=(
         Promise.TRUNC,
@@ -77,5 +78,5 @@ def check(project: Project) -> Iterator[Finding]:
                 ),
                 "what another process wrote while it held the lock is lost",
             ),
-            related=[Related(lock.access.place, "locked here")],
+            related=locked_here(lock.access, opened, "locked here"),
         )

@@ -56,7 +56,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, code, done_at
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, code, done_at, one
 from fsrace_lint.rules.remedies import DELETING, for_delete
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _finding(project: Project, access: Access) -> Finding:
     verb = "deletes" if access.op == "delete" else "moves"
     return RULE.finding(
         access,
-        f"every process {verb} {code(access.path_source)}",
+        f"every {one(access)} {verb} {code(access.path_source)}",
         witness=Witness(
             (WitnessStep(0, access.display, "done"), WitnessStep(1, access.display, "FileNotFoundError")),
             "all but the first process fail with `FileNotFoundError`",

@@ -43,7 +43,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, code, done_at, related
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, code, done_at, one, related
 from fsrace_lint.rules.remedies import RESET_ON_FIRST
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _finding(removal: Access, made: list[Access]) -> Finding:
     mkdir = made[0]
     return RULE.finding(
         removal,
-        f"every process deletes and recreates {code(removal.path_source)}",
+        f"every {one(removal)} deletes and recreates {code(removal.path_source)}",
         witness=Witness(
             (
                 WitnessStep(0, removal.display, "done"),

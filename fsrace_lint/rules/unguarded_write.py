@@ -31,7 +31,7 @@ Not reported when:
 * only one process per job, or one per node, runs the call (rank check here or in all callers);
 * one process runs the call before all others, and the other processes check for the file;
 * a lock is held, the file is a lock file, or the file is locked after it is opened;
-* the path contains the rank, the PID, or a temporary name;
+* the path contains the rank, the PID, or a temporary name, or the file stays empty;
 * the code first checks whether the file exists (FSR102 reports that);
 * the file is a temporary file with the same name on all ranks (FSR205 reports that);
 * with the default profile: one rank of each group of ranks runs the call (`if tp_rank == 0:`);
@@ -54,6 +54,7 @@ from fsrace_lint.rules.base import (
     WitnessStep,
     code,
     done_at,
+    one,
     tested,
 )
 from fsrace_lint.rules.remedies import WRITING, for_one_writer
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
 RULE = Rule(
     code="FSR201",
     name="unguarded-write",
+    is_tentative=True,
     default_from=Evidence.LIKELY,
     remedies=WRITING,
     promises=(Promise.TRUNC,),
@@ -88,8 +90,8 @@ def check(project: Project) -> Iterator[Finding]:
 
 def _is_hazard(project: Project, write: Access) -> bool:
     reported = write.can_be_made_twice and project.is_created_after_check(write)
-    silent = reported or project.is_lock_file(write) or project.is_scratch(write)
-    return project.is_raced(write) and not silent
+    harmless = project.is_lock_file(write) or project.is_scratch(write) or project.is_marker(write)
+    return project.is_raced(write) and not (reported or harmless)
 
 
 def _is_strict(write: Access) -> bool:
@@ -99,14 +101,12 @@ def _is_strict(write: Access) -> bool:
 def _finding(project: Project, writes: list[Access]) -> Finding:
     write = writes[0]
     probe = project.probe_of(write)
-    tests = (
-        () if probe is None else tuple(WitnessStep(each, probe.path_source, probe.answer) for each in (0, 1))
-    )
+    tests = [] if probe is None else [WitnessStep(each, probe.path_source, probe.answer) for each in (0, 1)]
     others = len({other.path_source for other in writes}) - 1
     more = "" if not others else f" and {others} more {'file' if others == 1 else 'files'}"
     return RULE.finding(
         write,
-        f"every process writes {code(write.path_source)}{more}",
+        f"every {one(write)} writes {code(write.path_source)}{more}",
         witness=Witness(
             (
                 *tests,

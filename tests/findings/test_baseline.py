@@ -391,7 +391,7 @@ class TestMatching:
     @pytest.mark.parametrize(
         ("old", "fresh", "found"),
         [
-            ("def prepare", "def ready", "FSR101"),
+            ("def prepare", "def prepare_all", "FSR101"),
             ("makedirs(out)", "makedirs(out, 0o700)", "FSR101"),
             ("rmtree(out)", "rmtree(out, False)", "FSR103"),
         ],
@@ -608,7 +608,7 @@ class TestPruning:
 class TestProjectOfTheBaseline:
     @pytest.fixture(autouse=True)
     def two_projects(self, here: Path) -> None:
-        write({f"{name}/pyproject.toml": "" for name in ("pa", "pb", "pa/sub")})
+        write({f"{name}/pyproject.toml": '[tool.fsrace-lint]\nroot = "."\n' for name in ("pa", "pb")})
         write({"pa/one.py": CODE, "pa/two.py": CODE, "pb/one.py": CODE, "pb/three.py": CODE})
 
     @pytest.mark.parametrize(
@@ -637,25 +637,24 @@ class TestProjectOfTheBaseline:
             assert reported("--baseline", f"{name}.json", name, code=0) == []
             run("check", "--baseline", f"{name}.json", "--prune-baseline", name, code=0)
             assert len(entries(f"{name}.json")) == 4
-        for arguments in (("pa.json", "pb"), ("pa.json", ".")):
-            for option in ("--baseline", "--write-baseline"):
-                assert "another project" in error_of("check", option, *arguments)
-        run("check", "--write-baseline", "known.json", ".", code=0)
-        assert "root" not in json.loads(Path("known.json").read_bytes())
-        assert "another project" in error_of("check", "--write-baseline", "known.json", "pa")
+        for arguments in (("--baseline", "pa.json", "pb"), ("--write-baseline", "pa.json", "pb")):
+            assert "another project" in error_of("check", *arguments)
+        assert "another project" in error_of("check", "--baseline", "pa.json", ".")
+        assert "one project at a time" in error_of("check", "--write-baseline", "known.json", ".")
 
     def test_root_setting_decides_relative_paths(self) -> None:
-        write({"pa/pyproject.toml": '[tool.fsrace-lint]\nroot = ".."\nbaseline = "known.json"\n'})
+        write({"pa/pyproject.toml": '[tool.fsrace-lint]\nbaseline = "known.json"\n'})
         run("check", "--write-baseline", "pa/known.json", "pa", code=0)
         assert {row["path"] for row in entries("pa/known.json")} == {"pa/one.py", "pa/two.py"}
         assert reported("pa", code=0) == []
-        assert json.loads(Path("pa/known.json").read_bytes())["root"] == ".."
-        write({"pa/pyproject.toml": ""})
-        assert "another project" in error_of("check", "--baseline", "pa/known.json", "pa")
+        assert "root" not in json.loads(Path("pa/known.json").read_bytes())
+        write({"pa/pyproject.toml": '[tool.fsrace-lint]\nroot = "."\n'})
+        Path("pa/known.json").rename("known.json")
+        assert "another project" in error_of("check", "--baseline", "known.json", "pa")
 
     def test_settings_naming_another_projects_baseline_are_refused(self) -> None:
         run("check", "--write-baseline", "pa/known.json", "pa", code=0)
-        write({"pb/pyproject.toml": '[tool.fsrace-lint]\nbaseline = "../pa/known.json"\n'})
+        write({"pb/pyproject.toml": '[tool.fsrace-lint]\nroot = "."\nbaseline = "../pa/known.json"\n'})
         assert "another project" in error_of("check", "pb")
 
     def test_baseline_outside_any_project(self, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -691,6 +690,7 @@ class TestSettings:
 
     def test_each_project_uses_its_own_baseline(self) -> None:
         write({"one/pyproject.toml": TABLE, "two/pyproject.toml": "", "one/a.py": CODE, "two/a.py": CODE})
+        write({"one/.git/HEAD": "", "two/.git/HEAD": ""})
         run("check", "--write-baseline", "one/known.json", "one", code=0)
         assert reported("one", "two") == ["two/a.py:8 FSR101", "two/a.py:13 FSR103"]
         assert "--write-baseline works on one project at a time" in error_of(
@@ -699,6 +699,18 @@ class TestSettings:
         assert "one/known.json: baseline of another project" in error_of(
             "check", "--baseline", "one/known.json", "one", "two"
         )
+
+    def test_each_table_has_its_own_baseline(self) -> None:
+        write({f"{name}/a.py": CODE for name in ("one", "two", "three")})
+        for name in ("one", "two"):
+            run("check", "--write-baseline", f"{name}/known.json", name, code=0)
+            write({f"{name}/pyproject.toml": TABLE})
+        assert {row.partition(":")[0] for row in reported(".")} == {"three/a.py"}
+        write({"one/a.py": "", "two/a.py": ""})
+        run("check", "--prune-baseline", "two", "three", code=1)
+        assert (len(entries("one/known.json")), len(entries("two/known.json"))) == (2, 0)
+        Path("one/known.json").write_text("")
+        assert "one/known.json: not a valid fsrace-lint baseline" in error_of("check", "three")
 
     def test_path_that_is_not_utf_8(self) -> None:
         name = b"na\xefve.py"
@@ -721,7 +733,7 @@ class TestSettings:
     def test_fix_leaves_baseline_findings(self) -> None:
         write({"a.py": CODE})
         accept()
-        more = CODE + "\n\ndef new(out):\n    if not os.path.exists(out):\n        os.makedirs(out)\n"
+        more = CODE + "\n\ndef new_cache(out):\n    if not os.path.exists(out):\n        os.makedirs(out)\n"
         write({"a.py": more})
         done = run("fix", "--baseline", "known.json", code=0)
         assert done.stderr == "Fixed 1 finding in 1 file. 0 remaining.\n"
@@ -800,8 +812,8 @@ class TestShowSuppressed:
     def test_text_output(self) -> None:
         assert self.result().stdout == dedent(
             """\
-            a.py:8:9: suppressed: comment: FSR101 check-then-mkdir: directory `out` is created after a separate existence check (one process)
-            a.py:13:9: suppressed: baseline: FSR103 check-then-delete: `out` is deleted after a separate existence check
+            a.py:8:9: suppressed: comment: FSR101 check-then-mkdir: directory `out` is created by multiple callers after a separate existence check (one process)
+            a.py:13:9: suppressed: baseline: FSR103 check-then-delete: `out` is deleted by multiple callers after a separate existence check
 
             No new filesystem races found in 1 file; 1 suppressed by comments; 1 in the baseline.
             """  # noqa: E501  # lines of a report

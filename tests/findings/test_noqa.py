@@ -193,7 +193,7 @@ class TestRemoving:
         assert Path("a.py").read_text() == text.replace(", FSR201", "")
 
     def test_code_prefix_is_kept_while_a_matching_rule_is_off(self) -> None:
-        text = 'import os\n\nif not os.path.exists("a"):\n    open("a", "w").close()  # noqa: FSR1 -- why\n'
+        text = 'import os\n\nif not os.path.exists("a"):\n    os.symlink("b", "a")  # noqa: FSR1 -- why\n'
         write({"a.py": text})
         run("fix", "--ignore=FSR102", code=0)
         assert Path("a.py").read_text() == text

@@ -127,7 +127,7 @@ class TestFromRealFindings:
         assert (first["ruleId"], second["ruleId"]) == ("FSR101", "FSR103")
         assert first["level"] == "warning"
         assert first["message"]["text"] == (
-            "directory `out` is created after a separate existence check."
+            "directory `out` is created by multiple ranks after a separate existence check."
             " Outcome: the slower process fails with `FileExistsError`."
         )
         (place,) = first["locations"]
@@ -167,8 +167,8 @@ class TestFromRealFindings:
         write({"lib/train.py": TRAIN})
         first, second = gitlab(run("--format=gitlab", code=1).stdout)
         assert first["description"] == (
-            "FSR101 check-then-mkdir: directory `out` is created after a separate existence check."
-            " Outcome: the slower process fails with `FileExistsError`. Confidence: medium."
+            "FSR101 check-then-mkdir: directory `out` is created by multiple ranks after a separate "
+            "existence check. Outcome: the slower process fails with `FileExistsError`. Confidence: medium."
         )
         assert (first["check_name"], first["severity"]) == ("FSR101", "minor")
         assert first["location"] == {"path": "lib/train.py", "lines": {"begin": 8, "end": 8}}
@@ -180,7 +180,10 @@ class TestFromRealFindings:
         assert [case.get("name") for case in suite] == ["FSR101 8:9", "FSR103 10:9"]
         assert {case.get("classname") for case in suite} == {"train.py"}
         (failure,) = suite[0]
-        assert failure.get("message") == "directory `out` is created after a separate existence check"
+        assert (
+            failure.get("message")
+            == "directory `out` is created by multiple ranks after a separate existence check"
+        )
         assert failure.get("type") == "FSR101 check-then-mkdir"
         lines = (failure.text or "").split("\n")
         assert lines[0].startswith("train.py:8:9: FSR101 check-then-mkdir: directory `out` is created")

@@ -258,14 +258,14 @@ class TestMessages:
             def prepare():
                 dist.barrier()
                 if not os.path.exists("cache/one"):
-                    open("cache/one", "w").close()
-                    open("cache/two", "w").close()
+                    open("cache/one", "w").write("1")
+                    open("cache/two", "w").write("1")
 
             def prepare_here():
                 dist.barrier()
                 if not os.path.exists("one"):
-                    open("one", "w").close()
-                    open("two", "w").close()
+                    open("one", "w").write("1")
+                    open("two", "w").write("1")
             """
         _, checked = run(project(tmp_path, textwrap.dedent(text)))
         related = [
@@ -337,7 +337,7 @@ class TestMessages:
             """
         _, checked = run(project(tmp_path, textwrap.dedent(text)))
         (message,) = (each.message for each in checked.outcome.findings if each.code == "FSR301")
-        assert message == f"multiple processes extract an archive into {description} at the same time"
+        assert message == f"multiple ranks extract an archive into {description} at the same time"
 
     def test_only_calls_have_idioms(self, tmp_path: Path) -> None:
         text = "import torch.distributed as dist\nif dist.get_rank() == 0:\n    dist.barrier()\n"
