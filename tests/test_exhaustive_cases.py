@@ -21,7 +21,6 @@ for _case in collect(CASE_DOCUMENTS):
 def test_exhaustive_run_finds_the_same(document: str) -> None:
     """In both profiles, with the reasons for calls not reported, and in targeted and full runs."""
     for case in DOCUMENTS[document]:
-        files = {path: file.text for path, file in case.files.items() if path.endswith(".py")}
-        expected = all_results(files, exhaustive=True)
-        assert all_results(files) == expected, case.title
-        assert all_results(files, targeted=True) == expected, case.title
+        expected = all_results(case.sources, exhaustive=True)
+        assert all_results(case.sources) == expected, case.title
+        assert all_results(case.sources, targeted=True) == expected, case.title

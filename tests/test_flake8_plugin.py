@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
-MESSAGE = "FSR101 directory `'d'` is created after a separate existence check"
+MESSAGE = "FSR101 directory `'d'` is created by multiple processes after a separate existence check"
 
 GUARDED_ELSEWHERE = {
     "work.py": """
@@ -169,10 +169,10 @@ class TestLinking:
         assert reported(tmp_path, str(tmp_path / "a.py")) == [f"{tmp_path}/a.py:4:5: {MESSAGE}"]
 
     def test_nested_projects(self, tmp_path: Path) -> None:
-        """The path argument selects the project, as on the command line."""
+        """The nearest table applies, whatever the arguments are."""
         project(tmp_path, {"a.py": HAZARD})
         project(tmp_path / "inner", {"b.py": HAZARD}, '[tool.fsrace-lint]\nignore = ["FSR101"]\n')
-        for named, count in ((["."], 2), (["a.py", "inner"], 1), (["inner/b.py"], 0)):
+        for named, count in ((["."], 1), (["a.py", "inner"], 1), (["inner/b.py"], 0)):
             expected = checked(tmp_path, *named)
             assert len(expected) == count
             assert reported(tmp_path, *named) == expected
@@ -205,7 +205,7 @@ class TestSameAsCommandLine:
             '[tool.fsrace-lint]\nignore = ["FSR003", "check-then-mkdir"]\n',
             '[tool.fsrace-lint]\nper-file-ignores = {"package/" = ["ALL"], "tools/" = ["FSR1"]}\n',
             '[tool.fsrace-lint]\nexclude = ["package/"]\nprofile = "strict"\n',
-            '[tool.fsrace-lint]\nroot = "package"\n',
+            '[tool.fsrace-lint]\nroot = "."\n',
             "",
         ],
     )

@@ -145,15 +145,15 @@ def test_catalog_is_loaded_once_and_completely() -> None:
 
 def test_user_entries_override_bundled_entries() -> None:
     rows = '"names": ["os.unlink", "mylib.unlink"], "op": "delete", "path": "1:p"'
-    small = extended(f'{{"effect": [{{{rows}}}]}}', "mine.toml")
-    assert small is extended(f'{{"effect": [{{{rows}}}]}}', "mine.toml")
+    small = extended(((f'{{"effect": [{{{rows}}}]}}', "mine.toml"),))
+    assert small is extended(((f'{{"effect": [{{{rows}}}]}}', "mine.toml"),))
     assert small.find("effect", "os.unlink") == small.find("effect", "mylib.unlink")
     assert small.find("effect", "os.unlink").source == "mine.toml"
     for kind in KINDS:
         others = set(load().names(kind)) - {"os.unlink"}
         assert set(small.names(kind)) - {"os.unlink", "mylib.unlink"} == others
         assert all(small.exact(kind, name) == load().exact(kind, name) for name in others)
-    assert extended("", "mine.toml") is load()
+    assert extended() is load()
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_user_entries_override_bundled_entries() -> None:
 )
 def test_error_in_user_entries_names_its_position(tables: str, expected_message: str) -> None:
     with pytest.raises(CatalogError) as caught:
-        extended(tables, "x")
+        extended(((tables, "x"),))
     assert str(caught.value).startswith(expected_message)
 
 
@@ -433,7 +433,7 @@ MINE = "pyproject.toml: `catalog`"
 
 
 def test_no_user_entries_yields_the_bundled_catalog() -> None:
-    assert extended("", MINE) is load()
+    assert extended() is load()
 
 
 def test_user_entries_override_and_extend_every_lookup() -> None:
@@ -441,7 +441,7 @@ def test_user_entries_override_and_extend_every_lookup() -> None:
         "rank": [{"names": ["torch.distributed.get_rank", "mine.number"], "scope": "local"}],
         "effect": [{"names": ["mine.store"], "op": "write", "path": "1:where", "condition": ":first=true"}],
     }
-    both = extended(json.dumps(tables), MINE)
+    both = extended(((json.dumps(tables), MINE),))
     assert both.find("rank", "torch.distributed.get_rank").scope == "local"
     assert both.find("rank", "mine.number").scope == "local"
     assert both.find("rank", "torch.distributed.get_node_local_rank").scope == "local"
@@ -454,14 +454,14 @@ def test_user_entries_override_and_extend_every_lookup() -> None:
 
 def test_source_is_optional_in_user_entries() -> None:
     tables = {"barrier": [{"names": ["mine.wait"]}, {"names": ["mine.meet"], "source": "our wiki"}]}
-    both = extended(json.dumps(tables), MINE)
+    both = extended(((json.dumps(tables), MINE),))
     assert both.find("barrier", "mine.wait").source == MINE
     assert both.find("barrier", "mine.meet").source == "our wiki"
 
 
 def test_user_entry_can_disable_a_bundled_pattern() -> None:
     tables = {"in-process": [{"names": ["mine"]}]}
-    both = extended(json.dumps(tables), MINE)
+    both = extended(((json.dumps(tables), MINE),))
     assert load().find("barrier", "mine.barrier") is not None
     assert both.find("barrier", "mine.barrier") is None
     assert both.is_in_process("mine.barrier")
@@ -491,7 +491,7 @@ def test_user_entry_can_disable_a_bundled_pattern() -> None:
 )
 def test_malformed_user_entry_is_an_error(tables: dict[str, object], mentions: list[str]) -> None:
     with pytest.raises(CatalogError) as caught:
-        extended(json.dumps(tables), MINE)
+        extended(((json.dumps(tables), MINE),))
     for mention in (MINE, *mentions):
         assert mention in str(caught.value)
 

@@ -262,12 +262,16 @@ class TestSettings:
             ("[tool.fsrace-lint]\nignore = ['check-then-mkdri']\n", "did you mean `check-then-mkdir`?"),
             ("[tool.fsrace-lint]\nprofile = 'strickt'\n", "did you mean `strict`?"),
             ("[tool]\nfsrace-lint = 3\n", ": `tool.fsrace-lint`: expected a table, found int"),
-            ("[tool.fsrace-lint]\nroot = 'nowhere'\n", ": `root`: `nowhere` is not an existing directory"),
+            (
+                "[tool.fsrace-lint]\nroot = 'nowhere'\n",
+                ": `root`: `nowhere` is not the directory of this file, or one above it",
+            ),
+            ("[tool.fsrace-lint]\nextend = 'nowhere'\n", ": `extend`: `nowhere` is not an existing file"),
             ("[tool.fsrace-lint.per-file-ignores]\n'a.py' = ['nope']\n", "per-file-ignores.a.py"),
         ],
     )
     def test_invalid_settings_are_an_error(self, text: str, message: str) -> None:
-        Path("broken").mkdir()
+        Path("broken/.git").mkdir(parents=True)
         Path("broken/pyproject.toml").write_text(text)
         Path("broken/a.py").write_text(HAZARD)
         outcome = check("broken/a.py", "good.py", "broken")
@@ -279,10 +283,20 @@ class TestSettings:
 
     @pytest.mark.parametrize("make", [Path.mkdir, lambda file: file.write_bytes(b"x = '\xff'\n")])
     def test_unreadable_pyproject_is_an_error(self, make: Callable[[Path], object]) -> None:
-        Path("broken").mkdir()
+        Path("broken/.git").mkdir(parents=True)
         make(Path("broken/pyproject.toml"))
         outcome = check("broken", "good.py")
         assert (outcome.code, outcome.findings, len(outcome.errors)) == (2, [GOOD], 1)
+
+    @pytest.mark.parametrize("names", [["."], ["good.py"], ["broken/a.py"]])
+    def test_invalid_settings_below_the_root_are_an_error(self, names: list[str]) -> None:
+        Path("broken").mkdir()
+        Path("broken/pyproject.toml").write_text("[tool.fsrace-lint]\nprofil = 'strict'\n")
+        Path("broken/a.py").write_text(HAZARD)
+        outcome = check(*names)
+        assert (outcome.code, outcome.findings, len(outcome.errors)) == (2, [], 1)
+        assert outcome.errors[0].startswith(str(Path("broken/pyproject.toml").absolute()))
+        assert "unknown key `profil`" in outcome.errors[0]
 
     def test_fix_with_invalid_settings_writes_nothing(self) -> None:
         Path("pyproject.toml").write_text("[tool.fsrace-lint]\nfix = true\n")

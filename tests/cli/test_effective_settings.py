@@ -14,7 +14,8 @@ from support.sampling import bound
 from support.schema import refusal, tables
 
 from fsrace_lint import rules
-from fsrace_lint.config.settings import KEYS, load
+from fsrace_lint.config.settings import load
+from fsrace_lint.config.tables import KEYS
 from fsrace_lint.findings import baseline
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class TestShownSettings:
         write({"a.py": HAZARD, "lib/b.py": "", "tests/test_c.py": ""})
         text = shown()
         assert text.startswith(f"# {here}/pyproject.toml\n# root: {here}\n# 2 files would be checked\n")
-        assert set(origins(text)) == set(KEYS) - {"per-file-ignores", "catalog", "programs"}
+        assert set(origins(text)) == set(KEYS) - {"extend", "per-file-ignores", "catalog", "programs"}
         assert set(origins(text).values()) == {"default"}
 
     def test_each_setting_has_its_origin(self) -> None:
@@ -92,10 +93,31 @@ class TestShownSettings:
         assert shown().startswith(f"# {here}/pyproject.toml does not exist\n")
 
     def test_configured_root_is_shown(self, here: Path) -> None:
-        write({"src/a.py": "", "pyproject.toml": '[tool.fsrace-lint]\nroot = "src"\n'})
-        text = shown()
+        write({"src/a.py": "", "src/pyproject.toml": '[tool.fsrace-lint]\nroot = "."\n'})
+        text = shown("src")
         assert f"# root: {here}/src\n" in text
-        assert table(text)["root"] == "src"
+        assert table(text)["root"] == "."
+
+    def test_settings_below_the_root(self, here: Path) -> None:
+        write({"src/a.py": "", "src/pyproject.toml": '[tool.fsrace-lint]\nprofile = "strict"\n', "b.py": ""})
+        whole, part = shown(), shown("src/a.py", "--ignore=FSR1")
+        assert f"# other settings below: {here}/src/pyproject.toml\n" in whole
+        assert table(whole)["profile"] == "default"
+        assert part.startswith(f"# {here}/src/pyproject.toml\n# root: {here}\n# 1 file would be checked\n")
+        assert (table(part)["profile"], table(part)["root"]) == ("strict", "..")
+        assert origins(part)["ignore"] == "command line"
+
+    def test_inherited_settings_name_their_file(self) -> None:
+        rest = "[tool.fsrace-lint.per-file-ignores]\n'a.py' = ['FSR1']\n"
+        write({"base.toml": f"[tool.fsrace-lint]\nprofile = 'strict'\n{rest}", "src/a.py": ""})
+        write({"src/pyproject.toml": "[tool.fsrace-lint]\nextend = '../base.toml'\nselect = ['FSR1']\n"})
+        text = shown("src")
+        assert (origins(text)["profile"], origins(text)["select"]) == ("../base.toml", "pyproject.toml")
+        assert "per-file-ignores]  # ../base.toml\n" in text
+
+    def test_invalid_settings_below_the_paths_are_an_error(self) -> None:
+        write({"src/pyproject.toml": "[tool.fsrace-lint]\nselekt = []\n", "src/a.py": ""})
+        assert "did you mean `select`?" in run("check", "--show-settings", code=2).stderr
 
     def test_multiple_projects(self) -> None:
         write({"one/pyproject.toml": "", "two/pyproject.toml": '[tool.fsrace-lint]\nprofile = "strict"\n'})
@@ -103,7 +125,7 @@ class TestShownSettings:
         assert (table(first)["profile"], table(second)["profile"]) == ("default", "strict")
 
     def test_invalid_settings_and_missing_paths_are_errors(self) -> None:
-        write({"bad/pyproject.toml": "[tool.fsrace-lint]\nselekt = []\n"})
+        write({"bad/pyproject.toml": "[tool.fsrace-lint]\nselekt = []\n", "bad/.git/HEAD": ""})
         result = run("check", "--show-settings", "bad", "nowhere", ".", code=2)
         assert "did you mean `select`?" in result.stderr
         assert "nowhere: no such file or directory" in result.stderr

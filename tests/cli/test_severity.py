@@ -7,15 +7,13 @@ from pathlib import Path
 import pytest
 from support.cli import reported, run, write
 
-ERROR = (
-    'import torch.distributed as dist\n\ndist.init_process_group("nccl")\nopen("a.json", "w").write("x")\n'
-)
+ERROR = 'import os\n\nimport torch.distributed as dist\n\ndist.init_process_group("nccl")\nos.mkdir("a")\n'
 """An error with high confidence."""
-WARNING = "import os\n\n\ndef make(out):\n    if not os.path.exists(out):\n        os.makedirs(out)\n"
+WARNING = "import os\n\n\ndef make_cache(out):\n    if not os.path.exists(out):\n        os.makedirs(out)\n"
 """A warning with medium confidence."""
 OTHER = {"error": "note", "warning": "error", "note": "error", "high": "low", "medium": "high", "low": "high"}
 """For each value, one with a different result."""
-BOTH = ["job.py:4 FSR201", "library.py:6 FSR101"]
+BOTH = ["job.py:6 FSR105", "library.py:6 FSR101"]
 
 
 @pytest.fixture(autouse=True)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.usefixtures("here")
 
 OLD, NEW, THEIRS = b"old\n", b"new\n", b"theirs\n"
+OWN_ROOT = '[tool.fsrace-lint]\nroot = "."\n'
 FIXED = (
     'import os\nfrom pathlib import Path\n\nif not os.path.exists("d"):\n    Path("d").mkdir(exist_ok=True)\n'
 )
@@ -726,7 +727,7 @@ class TestLinks:
 
     @pytest.mark.parametrize("arguments", [("fix",), ("check", "--add-noqa")])
     def test_link_out_of_the_project_is_not_followed(self, arguments: tuple[str, ...]) -> None:
-        write({"other/a.py": HAZARD, "project/pyproject.toml": ""})
+        write({"other/a.py": HAZARD, "project/pyproject.toml": OWN_ROOT})
         Path("project/a.py").symlink_to("../other/a.py")
         done = run(*arguments, "project", code=1)
         other = Path("other/a.py").resolve()
@@ -749,7 +750,7 @@ class TestLinks:
         assert (Path("a.py").is_symlink(), Path("theirs").read_text()) == (True, HAZARD)
 
     def test_directory_replaced_by_a_link_out_of_the_project(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        write({"project/pyproject.toml": "", "project/pkg/a.py": HAZARD})
+        write({"project/pyproject.toml": OWN_ROOT, "project/pkg/a.py": HAZARD})
 
         def act(directory: Path) -> None:
             directory.rename("elsewhere")

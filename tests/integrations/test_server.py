@@ -250,7 +250,7 @@ class TestDiagnostics:
             assert (found.code, found.source, found.tags) == ("FSR101", "fsrace-lint", None)
             assert found.severity == types.DiagnosticSeverity.Warning
             assert found.message == (
-                "directory `'d'` is created after a separate existence check\n"
+                "directory `'d'` is created by multiple processes after a separate existence check\n"
                 "Outcome: the slower process fails with `FileExistsError`"
             )
             assert found.data == {

@@ -117,7 +117,7 @@ class TestDocuments:
             (["```toml\n```\n"], "doc.md:1: there is no `py` block in this case"),
             ([py("a"), py("b")], "doc.md:7: a second `main.py` in this case"),
             ([py("a"), "```toml\n```\n```toml\n```\n"], "doc.md:9: a second `toml` block in this case"),
-            ([py("a"), DIFF, "`b.py`\n", DIFF], "doc.md:21: only a `py` block can have a path"),
+            ([py("a"), DIFF, "`b.py`\n", DIFF], "doc.md:21: only a `py` or `sh` block can have a path"),
             ([py("a"), DIFF, DIFF], "doc.md:19: a second `diff` block in this case"),
             (["`a.py`\n", "Prose.\n", py("a")], "doc.md:3: `a.py` is not followed by a block"),
             ([py("a"), "`a.py`\n"], "doc.md:7: `a.py` is not followed by a block"),
@@ -151,7 +151,7 @@ class TestMarks:
 
     def test_unexpected_finding_fails(self, tmp_path: Path) -> None:
         (problem,) = problems(tmp_path, py(HAZARD), DIFF)
-        assert problem.startswith(":9: expected nothing, found FSR101 (directory `path` is created after")
+        assert problem.startswith(":9: expected nothing, found FSR101 (directory `path` is created by")
 
     def test_missing_finding_fails(self, tmp_path: Path) -> None:
         assert problems(tmp_path, py("a = 1\nb = 2  # error: FSR101")) == [

@@ -151,7 +151,7 @@ def chosen() -> list[tuple[Case, str]]:
 
 def differing(case: Case, change: str, directory: Path) -> list[str]:
     """Return the findings that a case has only before or only after a change."""
-    files = {path: file.text for path, file in case.files.items()}
+    files = case.sources
     changed = CHANGES[change](dict(files))
     if changed is None:
         return []
@@ -214,7 +214,7 @@ def test_fix_commutes_with_change(case: Case, change: str, tmp_path: Path) -> No
     With comments, only safe fixes are compared: an unsafe fix is refused if it would remove a comment.
     """
     unsafe = change != "commented"
-    files = {path: file.text for path, file in case.files.items()}
+    files = case.sources
     changed = CHANGES[change](dict(files))
     if changed is not None:
         last = fixed(write(tmp_path / "changed first", changed, case.toml), unsafe=unsafe)
@@ -227,14 +227,14 @@ def test_formatter_preserves_findings(tmp_path: Path) -> None:
     some = [case for case in CASES if ALL or drawn(f"fixes {named(case)}") * EVERY < 2]
     roots = {}
     for number, case in enumerate(some):
-        files = {path: file.text for path, file in case.files.items()}
+        files = case.sources
         roots[number] = write(tmp_path / "after" / str(number), files, case.toml)
     (tmp_path / "ruff.toml").write_text("line-length = 40\n")
     layout = ["--config", str(tmp_path / "ruff.toml"), str(tmp_path / "after")]
     subprocess.run([sys.executable, "-m", "ruff", "format", "-q", *layout], check=True)
     problems = []
     for number, case in enumerate(some):
-        files = {path: file.text for path, file in case.files.items()}
+        files = case.sources
         if seen(roots[number]) != seen(write(tmp_path / "before" / str(number), files, case.toml)):
             problems.append(named(case))
     assert problems == []

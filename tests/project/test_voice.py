@@ -52,7 +52,7 @@ IDENTIFIER: Final = r"(?<![\w/.-])(?:\w+_\w+|\w+\(\)|[A-Z]\w+Error)\b"
 KEPT: Final = {
     "fsrace_lint/cli/daemon/process.py": "the names of options",
     "fsrace_lint/explore/process/collectives.py": "calls in the columns of a schedule",
-    "fsrace_lint/pipeline/discover.py": "the names of directories",
+    "fsrace_lint/pipeline/exclusions.py": "the names of directories",
     "fsrace_lint/rules/rename_across_filesystems.py": "the result of a call in an interleaving",
 }
 """Files whose literals contain identifiers or terms that are not prose, and what these are."""

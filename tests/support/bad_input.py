@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from fsrace_lint.cli import main
 
-GOOD = "good.py:4:5 FSR101 directory `'d'` is created after a separate existence check"
+GOOD = "good.py:4:5 FSR101 directory `'d'` is created by multiple processes after a separate existence check"
 
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs what POSIX filesystems have")

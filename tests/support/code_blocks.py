@@ -22,6 +22,7 @@ from pre_commit import clientlib  # type: ignore[import-untyped]
 
 from fsrace_lint import catalog, rules
 from fsrace_lint.config import settings
+from fsrace_lint.config.validation import SettingsError
 from support import ROOT
 from support.commands import (
     FOREIGN,
@@ -123,8 +124,8 @@ def check_toml(block: Block, directory: Path) -> None:
     try:
         loaded = settings.load(directory, rules.names())
         if loaded.catalog:
-            catalog.extended(loaded.catalog, loaded.catalog_origin)
-    except (settings.SettingsError, catalog.CatalogError) as error:
+            catalog.extended(loaded.catalogs)
+    except (SettingsError, catalog.CatalogError) as error:
         raise AssertionError(str(error)) from error
     finally:
         if block.file != "pyproject.toml":

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsrace_lint import rules
 from fsrace_lint.config import settings
+from fsrace_lint.config.roots import find_root
 from fsrace_lint.pipeline import check, repair
 from fsrace_lint.report import diff
 from support import CASE_DOCUMENTS
@@ -94,6 +95,11 @@ class Case:
         """Return a line of the document in the form `path:line`."""
         return f"{os.path.relpath(self.document)}:{line}"
 
+    @property
+    def sources(self) -> dict[str, str]:
+        """The texts of the Python files, by path."""
+        return {path: file.text for path, file in self.files.items() if path.endswith(".py")}
+
     def write(self, root: Path, newline: str = "\n") -> Path:
         """Write the project to `root` with these newlines."""
         texts = {file.path: file.text for file in self.files.values()}
@@ -147,9 +153,10 @@ def _add(case: Case, block: Block, path: str) -> None:
     where = case.place(block.line - 1)
     if not case.title:
         raise CaseError(f"{where}: the block stands before any heading")
-    if path and block.info != "py":
-        raise CaseError(f"{where}: only a `py` block can have a path")
-    if block.info == "py":
+    is_script = block.info == "sh" and path
+    if path and block.info != "py" and not is_script:
+        raise CaseError(f"{where}: only a `py` or `sh` block can have a path")
+    if block.info == "py" or is_script:
         file = _file(case, block, path or "main.py")
         if file.path in case.files:
             raise CaseError(f"{where}: a second `{file.path}` in this case")
@@ -193,7 +200,7 @@ def run(root: Path) -> tuple[Run, Checked]:
 
 def _settings_of(path: Path) -> settings.Settings:
     """Return the settings of a case, which report notes unless the case says otherwise."""
-    chosen = settings.load(settings.find_root(path), rules.names())
+    chosen = settings.load(find_root(path), rules.names())
     return settings.with_overrides(chosen, min_severity=chosen.min_severity or "note")
 
 

@@ -95,7 +95,7 @@ FINDINGS = st.builds(
     evidence=st.sampled_from(["evident", "plausible", "none"]),
     strict=st.booleans(),
     confidence=st.sampled_from(["high", "medium", "low"]),
-    scenario=st.sampled_from(["ranks", "workers", "imports", "calls", "commands", ""]),
+    scenario=st.sampled_from(["ranks", "workers", "imports", "calls", "commands", "crash", ""]),
     related=st.lists(st.builds(Related, PLACES, ANY_TEXT), max_size=3).map(tuple),
     witness=st.none() | st.builds(Witness, st.lists(STEPS, max_size=4).map(tuple), ANY_TEXT),
     fix=st.none() | st.builds(Fix, ANY_TEXT, SPANS, st.sampled_from(Applicability), ANY_TEXT),
@@ -104,7 +104,7 @@ FINDINGS = st.builds(
 
 REASONS = [
     "tolerant", "synchronized", "exclusive", "guard", "private", "lock", "handled",
-    "first", "preceded", "callers", "unproven", "unknown", "unexposed", "note", "strict",
+    "first", "preceded", "empty", "callers", "unproven", "unknown", "unexposed", "note", "strict",
     "suppressed", "baseline",
 ]  # fmt: skip
 

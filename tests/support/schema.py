@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from fsrace_lint import catalog, rules
 from fsrace_lint.catalog import reading
-from fsrace_lint.config.settings import KEYS, SettingsError, load
+from fsrace_lint.config.settings import load
+from fsrace_lint.config.tables import KEYS
+from fsrace_lint.config.validation import SettingsError
 from support import ROOT
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ def refusal(directory: Path, table: dict[str, Any]) -> str:
     """Return the error of loading a settings table, or an empty string if the table is valid."""
     directory.mkdir(exist_ok=True)
     (directory / "pyproject.toml").write_text(f"tool = {{fsrace-lint = {toml(table)}}}\n", "utf-8")
+    (directory / "other.toml").write_text("[tool.fsrace-lint]\n", "utf-8")
     try:
         chosen = load(directory, NAMES)
         tuple(reading.read(json.loads(chosen.catalog or "{}"), "pyproject.toml", "here"))
@@ -143,7 +146,8 @@ TABLE_VALUES: dict[str, st.SearchStrategy[Any]] = {
     "exclude": st.lists(PATTERNS, max_size=2),
     "extend-exclude": st.lists(PATTERNS, max_size=2),
     "per-file-ignores": st.dictionaries(PATTERNS, st.lists(SELECTORS, max_size=2), max_size=2),
-    "root": st.just("."),
+    "extend": st.sampled_from(["other.toml", "./other.toml"]),
+    "root": st.sampled_from([".", "..", "./"]),
     "baseline": st.sampled_from(["known.json", ""]),
     "cache-dir": st.sampled_from(["../kept", ""]),
     "helper-module": DOTTED,
