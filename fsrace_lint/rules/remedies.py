@@ -238,7 +238,8 @@ SAVE_WITH_ALL: Final = _sketch(
     "if the save function is a collective: call it on every rank, and let the library choose the writer"
 )
 
-CREATING: Final = (LINK_AND_REPLACE, PUBLISH_SYMLINK, EXCLUSIVE_OPEN, EXIST_OK, ATOMIC_WRITE)
+COPY_ASIDE: Final = _sketch("copy to a temporary directory next to it, then rename that directory")
+CREATING: Final = (LINK_AND_REPLACE, PUBLISH_SYMLINK, EXCLUSIVE_OPEN, EXIST_OK, COPY_ASIDE, ATOMIC_WRITE)
 WRITING: Final = (RANK_GUARD, LOCAL_GUARD, WRITE_ON_FIRST, SAVE_WITH_ALL)
 DELETING: Final = (MISSING_OK, GUARD_AND_BARRIER, DELETE_AFTER_ALL)
 ORDERING: Final = (BARRIER, BARRIER_BEFORE, WAIT_BETWEEN)
@@ -255,8 +256,10 @@ def for_creation(probe: ExistenceCheck | None, access: Access) -> Fix:
     if access.op == "link":
         own = asked and access.call_site is access.leaf_call and access.operation.api == "os.symlink"
         return (LINK_AND_REPLACE if own else PUBLISH_SYMLINK).at(access)
-    if access.op == "mkdir" or access.operation.tree:
+    if access.op == "mkdir":
         return EXIST_OK.at(access)
+    if access.operation.tree:
+        return COPY_ASIDE.at(access)
     is_opened = access.operation.api.rpartition(".")[2] == "open"
     if (
         is_opened
