@@ -150,7 +150,7 @@ def page(loaded: LoadedRule) -> str:
     if shown is not None:
         drawn = trace.timeline(shown, WIDTH)
         parts = parts.replace("\n\nGood:\n", f"\n\nInterleaving:\n{drawn}\n\nGood:\n", 1)
-    facts = [f"Severity: {loaded.rule.severity.value}. Profile: {profile(loaded)}."]
+    facts = [f"Severity: {loaded.rule.highest_severity.value}. Profile: {profile(loaded)}."]
     if settings(loaded):
         facts.append(f"Settings: {', '.join(f'`{key}`' for key in settings(loaded))}.")
     if references(loaded):
@@ -178,7 +178,7 @@ def _rule(loaded: LoadedRule) -> Json:
         "code": rule.code,
         "name": rule.name,
         "title": said.title,
-        "severity": rule.severity.value,
+        "severity": rule.highest_severity.value,
         "cwe": {"id": rule.cwe, "title": CWES[rule.cwe]} if rule.cwe else None,
         "evidence": None if rule.default_from is None else rule.default_from.name.lower(),
         "profile": profile(loaded),

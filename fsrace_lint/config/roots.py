@@ -49,7 +49,7 @@ def is_other(folder: Path, names: Collection[str], root: Path) -> bool:
 
     Args:
         folder: The directory, whose parent belongs to the project.
-        names: The names of its entries, of which one is a marker.
+        names: The names of its entries. One of them is a marker.
         root: The root of the project.
     """
     has_own_root = _GIT in names or (FILE in names and _root_setting(folder) is not None)

@@ -103,9 +103,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         code: The code, such as `FSR101`.
         name: The name of the rule's file, with dashes.
         cwe: The number of the CWE entry.
-        severity: The severity of its findings.
-        is_tentative: Whether its findings have at most medium confidence. On code that the project never saw,
-            most of what the rule called certain could not happen.
+        severity: The severity of the consequence.
+        is_tentative: Whether its findings have at most medium confidence, because most of those in code that
+            the project never saw were not real.
+        is_crash: Whether the failure is that of one process that is killed in between, which is rare.
         default_from: The weakest evidence that the default profile reports. If None, only the strict
             profile reports the rule.
         remedies: The fixes that the rule can offer. If there is only one, every finding without a fix
@@ -121,11 +122,17 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     cwe: int = 362
     severity: Severity = Severity.ERROR
     is_tentative: bool = False
+    is_crash: bool = False
     default_from: Evidence | None = Evidence.PLAUSIBLE
     remedies: tuple[FixTemplate, ...] = ()
     promises: tuple[Promise, ...] = ()
     incidents: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
+
+    @property
+    def highest_severity(self) -> Severity:
+        """The severity of its findings with the highest confidence."""
+        return Severity.WARNING if self.is_tentative or self.is_crash else self.severity
 
     def finding(
         self,
@@ -136,7 +143,6 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         related: Iterable[Related] = (),
         fix: Fix | None = None,
         strict: bool = False,
-        is_crash: bool = False,
         at_most: Confidence = Confidence.HIGH,
     ) -> Finding:
         """Create a finding at an operation.
@@ -148,7 +154,6 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             related: Other places that explain the finding.
             fix: The fix. If None, the only remedy of the rule.
             strict: Whether only the strict profile reports it, regardless of the evidence.
-            is_crash: Whether the failure is that of one process that is killed in between. It is rare.
             at_most: The highest confidence that the cause allows.
         """
         if fix is None and len(self.remedies) == 1:
@@ -162,14 +167,14 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             message=message,
             place=Place(access.file, access.span),
             function=access.function,
-            severity=_severity(Severity.WARNING if is_crash else self.severity, certainty),
+            severity=_severity(self.highest_severity, certainty),
             evidence=access.evidence.name.lower(),
             strict=strict or self.default_from is None or access.evidence < self.default_from,
             related=(*related, *_reached(access)),
             witness=witness,
             fix=fix if access.call_site.call.exact else None,
             confidence=certainty.name.lower(),
-            scenario="crash" if is_crash else _scenario(access),
+            scenario="crash" if self.is_crash else _scenario(access),
         )
 
 

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 RULE = Rule(
     code="FSR204",
     name="non-atomic-write",
+    is_crash=True,
     remedies=(ATOMIC_WRITE, REPLACE_AT_ONCE),
     promises=(Promise.TRUNC, Promise.RENAME),
 )
@@ -107,7 +108,6 @@ def _overwritten(project: Project, write: Access) -> Finding:
         related=done_at(write),
         fix=ATOMIC_WRITE.at(write),
         strict=_is_strict(project, write),
-        is_crash=True,
     )
 
 
@@ -120,5 +120,4 @@ def _made_anew(project: Project, gone: Access, made: Access) -> Finding:
         related=[related(made, "recreated here")],
         fix=REPLACE_AT_ONCE.at(gone),
         strict=not project.name_of(gone).is_read_back,
-        is_crash=True,
     )

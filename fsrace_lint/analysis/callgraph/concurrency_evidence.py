@@ -331,7 +331,7 @@ class ConcurrencyEvidence:
         """Return whether a root function belongs to code that is run once by hand.
 
         Such code is a script or a build file, or is in a top-level directory for examples and the like. The
-        main code of a file in a package is an installed command, of which multiple instances can run at once.
+        main code of a file in a package is an installed command, which can run twice at once.
         It counts as run by hand only if the package name contains such a directory and no other file imports
         it.
         """

@@ -32,7 +32,7 @@ class VariableFactory:
     """Creates variables for expressions."""
 
     def __init__(self, rank_dependence: RankDependence, node_local: NodeLocal, work_items: WorkItems) -> None:
-        """Initialize with what is known about the values of a project."""
+        """Initialize with the analyses of the values of a project."""
         self.rank_dependence = rank_dependence
         self.rank_tests = rank_dependence.rank_tests
         self.node_local = node_local
@@ -107,7 +107,7 @@ def are_assumed(symbols: Iterable[PathVariable]) -> bool:
 
 
 def _says_settings(part: m.Expr, symbols: Iterable[PathVariable]) -> bool:
-    """Return whether an object, of which an expression is a part, is named like one that holds settings.
+    """Return whether the object that an expression is a part of is named like one that holds settings.
 
     The name of the function that returns the object counts too.
     """

@@ -208,5 +208,7 @@ def _tool() -> report.Tool:
     for loaded in rules.load():
         rule = loaded.rule
         evidence = "" if rule.default_from is None else rule.default_from.name.lower()
-        told.append(report.RuleInfo(rule.code, rule.name, loaded.page, rule.severity, rule.cwe, evidence))
+        told.append(
+            report.RuleInfo(rule.code, rule.name, loaded.page, rule.highest_severity, rule.cwe, evidence)
+        )
     return report.Tool(__version__, tuple(told))
