@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.launches.build_files import (
     read_dockerfile,
+    read_ini,
     read_justfile,
     read_makefile,
     read_noxfile,
@@ -45,6 +46,7 @@ _KINDS: Final[tuple[tuple[str, Origin, Callable[[str, Shell], None]], ...]] = (
         read_dockerfile,
     ),
     (r"(?:.*/)?tox\.ini", Origin.BUILD, read_tox),
+    (r"(?:.*/)?(?:\.?pytest\.ini|setup\.cfg)", Origin.BUILD, read_ini),
     (r"(?:.*/)?noxfile\.py", Origin.BUILD, read_noxfile),
     (r"(?:.*/)?(?:pyproject|pixi|hatch|poe_tasks)\.toml", Origin.BUILD, read_tasks),
     (

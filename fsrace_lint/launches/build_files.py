@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import configparser
 import json
 import re
+import shlex
 import sys
 import textwrap
 from typing import TYPE_CHECKING, Any, Final
@@ -153,7 +155,8 @@ def _exec_form(text: str) -> list[str] | None:
 
 
 def read_tox(text: str, shell: Shell) -> None:
-    """Read the commands of the environments in a `tox.ini`."""
+    """Read the commands of the environments in a `tox.ini`, and the options of pytest."""
+    read_ini(text, shell)
     key, folder, is_environment = "", shell.folder, False
     for number, line in logical_lines(text):
         if line.startswith("["):
@@ -193,6 +196,36 @@ def read_tasks(text: str, shell: Shell) -> None:
     chosen = [tables[name] for name in _TASK_TABLES if isinstance(tables, dict) and name in tables]
     for table in (*chosen, document.get("tasks"), document.get("envs")):
         _read_table(table, lines, shell, 0)
+    match tables:
+        case {"pytest": {"ini_options": {"addopts": str(options)}}}:
+            _read_test_options(options, text, shell)
+        case {"pytest": {"ini_options": {"addopts": [*words]}}}:
+            _read_test_options(shlex.join(map(str, words)), text, shell)
+
+
+def read_ini(text: str, shell: Shell) -> None:
+    """Read the default options of pytest in a `pytest.ini` or a `setup.cfg`."""
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read_string(text)
+    except configparser.Error:
+        return
+    for section in ("pytest", "tool:pytest"):
+        _read_test_options(parser.get(section, "addopts", fallback=""), text, shell)
+
+
+def _read_test_options(options: str, text: str, shell: Shell) -> None:
+    """Read options of pytest as a command that runs all tests.
+
+    Args:
+        options: The options.
+        text: The file.
+        shell: The shell of the file.
+    """
+    if options.strip():
+        line = next(number for number, each in enumerate(text.split("\n"), 1) if "addopts" in each)
+        with shell.here():
+            shell.read(f"pytest {' '.join(options.split())}", line)
 
 
 def _read_table(value: Any, lines: Lines, shell: Shell, depth: int) -> None:  # a TOML value of any type

@@ -48,6 +48,7 @@ class Invocation(msgspec.Struct, frozen=True):
 
     Attributes:
         all_nodes: Whether `processes` counts the processes of all nodes.
+        varies: Whether each process, or each round of a loop, gets other arguments.
         folder: The directory; None for that of the command.
     """
 
@@ -58,6 +59,8 @@ class Invocation(msgspec.Struct, frozen=True):
     role: Literal["rank", "worker"] = "rank"
     all_nodes: bool = False
     folder: str | None = None
+    varies: bool = False
+    on_one_node: bool = True
 
     @property
     def several(self) -> bool:
@@ -202,22 +205,37 @@ def _of_launcher(
             named = [options.value(launcher.app) or ""] if launcher.app else options.rest
             inner = [Invocation("", target, _arguments(words)) for target in _application(named)]
     if launcher.role == "worker" and launcher.target in {"command", "shell"}:
-        # each worker has arguments of its own
-        inner = [msgspec.structs.replace(each, arguments=(*each.arguments, "")) for each in inner]
-    outer = Invocation(launcher.names[0], Target("file", ""), (), processes, launcher.role, all_nodes)
+        inner = [
+            msgspec.structs.replace(each, arguments=(*each.arguments, ""), varies=True) for each in inner
+        ]
+    outer = Invocation(
+        launcher.names[0],
+        Target("file", ""),
+        (),
+        processes,
+        launcher.role,
+        all_nodes,
+        on_one_node=_is_on_one_node(launcher, options, around),
+    )
     return [each if launcher is python() else _combined(outer, each) for each in inner]
 
 
 def _combined(outer: Invocation, inner: Invocation) -> Invocation:
     """Return what a launcher makes of the command that it starts."""
+    together = outer.on_one_node and inner.on_one_node
     if not inner.several:
         return msgspec.structs.replace(
-            outer, target=inner.target, arguments=inner.arguments, folder=inner.folder
+            outer,
+            target=inner.target,
+            arguments=inner.arguments,
+            folder=inner.folder,
+            varies=inner.varies and outer.role == "worker",
+            on_one_node=together,
         )
     if not outer.several or inner.all_nodes or "worker" in {outer.role, inner.role}:
-        return inner
+        return msgspec.structs.replace(inner, on_one_node=together)
     product = inner.processes and outer.processes and inner.processes * outer.processes
-    return msgspec.structs.replace(inner, processes=product, all_nodes=True)
+    return msgspec.structs.replace(inner, processes=product, all_nodes=True, on_one_node=together)
 
 
 def _count(launcher: Launcher, options: Options, around: Surroundings) -> tuple[int | None, bool]:
@@ -246,6 +264,16 @@ def _count(launcher: Launcher, options: Options, around: Surroundings) -> tuple[
     if launcher.config in options.values:
         return around.configured(options.values[launcher.config]), True
     return launcher.default, launcher.default is not None
+
+
+def _is_on_one_node(launcher: Launcher, options: Options, around: Surroundings) -> bool:
+    """Return whether a launcher starts all processes on one node."""
+    if options.is_open or options.value(launcher.hosts) is not None:
+        return False
+    nodes = options.value((*launcher.nodes, *launcher.machines))
+    if nodes is None and launcher.scheduler:
+        nodes = Options({**around.scheduled}, frozenset(), ()).value(find_launcher("srun").nodes)
+    return launcher.local or launcher.role == "worker" if nodes is None else nodes == "1"
 
 
 def _positive(text: str) -> int | None:

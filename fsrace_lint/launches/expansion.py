@@ -14,6 +14,10 @@ from fsrace_lint.launches.launchers import UNKNOWN, integer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+MARK: Final = "\ue002"
+"""The mark of a text that differs between the rounds of a loop. This private character is in no file."""
+VARIED: Final = UNKNOWN + MARK
+"""The value of a variable that differs between the rounds of a loop."""
 _Words = TypeVar("_Words", str, tuple[str, ...])
 _LONGEST: Final = 20_000
 """The maximum length of a value. A longer one counts as not known."""
@@ -34,6 +38,8 @@ _OWN_FOLDER: Final = re.compile(
 )
 _CAT: Final = re.compile(r"\s*cat\s*<<-?\s*['\"]?(\w+)['\"]?[ \t]*\n(.*)\n[ \t]*\1\s*", re.DOTALL)
 _WHICH: Final = re.compile(r"\s*(?:which|command\s+-v|type\s+-[pP])\s+([\w./-]+)\s*")
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+_POSITIONAL: Final = re.compile(r"\$\{?([1-9@*])")
 _PRODUCT: Final = re.compile(r"\s*\$?\{?(\w+)\}?\s*(?:([*/+-])\s*\$?\{?(\w+)\}?\s*)?")
 
 
@@ -110,18 +116,28 @@ class Variables:
             return ["."]
         if value is None and name == "0" and self.folder is not None:
             return [posixpath.join(ROOT, self.folder, UNKNOWN)]
-        if value in (None, UNKNOWN) and _INTERPRETER.fullmatch(name):
+        if value in (None, UNKNOWN, VARIED) and _INTERPRETER.fullmatch(name):
             return ["python"]
         if isinstance(value, Either):
             # the words with which all alternatives begin
             begin = _common(tuple(f"{each} " for each in value.values))
-            return [begin[: begin.rfind(" ") + 1] + UNKNOWN]
+            return [begin[: begin.rfind(" ") + 1] + (VARIED if _is_varied(value.values) else UNKNOWN)]
         if value is None:
             return [UNKNOWN]
         return list(value) if isinstance(value, tuple) else [value]
 
     def expand(self, text: str, depth: int = 0) -> list[str]:
         """Return the words of an expansion such as `${NAME:-8}` or `${ARGS[@]}`."""
+        words = self._expand(text, depth)
+        return words if _is_varied(words) else [self._marked(word, text) for word in words]
+
+    def _marked(self, value: str, text: str) -> str:
+        """Return the value of a text, or that it differs between rounds of a loop, as its variables do."""
+        texts = [each for name in _NAME.findall(text) for each in _texts(self.values.get(name, ""))]
+        texts += [word for name in _POSITIONAL.findall(text) for word in self.get(name)]
+        return VARIED if _is_varied(texts) else value
+
+    def _expand(self, text: str, depth: int) -> list[str]:
         found = _EXPANSION.fullmatch(text)
         if found is None or found["prefix"] or depth > _DEEPEST:
             return [UNKNOWN]
@@ -159,11 +175,14 @@ class Variables:
             return " ".join(words)
 
         if "$(" in text or "`" in text:
-            return UNKNOWN
+            return self._marked(UNKNOWN, text)
         return _SIMPLE.sub(value, text)
 
     def substituted(self, command: str) -> str:
         """Return the output of a command in `$(...)`: a directory, a program, or a here document."""
+        return self._marked(self._output(command), command)
+
+    def _output(self, command: str) -> str:
         if len(command) > _LONGEST_COMMAND:
             return UNKNOWN
         document = _CAT.fullmatch(command)
@@ -183,6 +202,9 @@ class Variables:
 
     def arithmetic(self, text: str) -> str:
         """Return the value of `A * B`, `A + B`, `A - B`, or a single number."""
+        return self._marked(self._computed(text), text)
+
+    def _computed(self, text: str) -> str:
         found = _PRODUCT.fullmatch(text)
         if found is None:
             return UNKNOWN
@@ -194,6 +216,10 @@ class Variables:
 
     def _number(self, word: str) -> int | None:
         return integer(word if word.isdecimal() else (self.get(word) or [""])[0])
+
+
+def _is_varied(texts: Iterable[str]) -> bool:
+    return any(MARK in each for each in texts)
 
 
 def _common(values: Sequence[_Words]) -> _Words:

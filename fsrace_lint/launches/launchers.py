@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import re
 import sys
@@ -38,6 +39,9 @@ class Launcher(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     each: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
     alone: bool = False
+    machines: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    local: bool = False
     requests: tuple[str, ...] = ()
     listed: tuple[str, ...] = ()
     valued: tuple[str, ...] = ()
@@ -50,12 +54,20 @@ class Launcher(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ends: tuple[str, ...] = ()
     default: int | None = None
     scheduler: bool = False
+    collects: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+
+    def imports(self, path: str) -> bool:
+        """Return whether every process of a test run imports a file, by its name."""
+        name = path.rpartition("/")[2]
+        return any(fnmatch.fnmatchcase(name, pattern) for pattern in self.collects)
 
     @property
     def with_value(self) -> frozenset[str]:
         """All options that take one value."""
-        counts = (*self.total, *self.each, *self.nodes, *self.listed)
-        return frozenset((*counts, *self.requests, *self.valued, *self.app))
+        counts = (*self.total, *self.each, *self.nodes, *self.machines, *self.listed)
+        return frozenset((*counts, *self.requests, *self.hosts, *self.valued, *self.app))
 
 
 class Wrapper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -111,6 +123,24 @@ def launcher(name: str) -> Launcher:
     return next(each for each in known() if isinstance(each, Launcher) and each.names[0] == name)
 
 
+@functools.cache
+def test_runner(name: str) -> Launcher | None:
+    """Return the entry of a launcher that runs tests, or None if it runs something else."""
+    runners = (each for each in known() if isinstance(each, Launcher) and each.collects)
+    return next((each for each in runners if each.names[0] == name), None)
+
+
+def is_own_directory(parameter: str, path: str) -> bool:
+    """Return whether a test runner passes a directory of one process, or what creates one, as a parameter.
+
+    Args:
+        parameter: The name of the parameter.
+        path: The file of the function.
+    """
+    runners = (each for each in known() if isinstance(each, Launcher) and parameter in each.own)
+    return any(each.imports(path) for each in runners)
+
+
 def python() -> Launcher:
     """Return the entry of the interpreter itself."""
     return launcher("python")
@@ -152,11 +182,13 @@ class Options(msgspec.Struct, frozen=True):
         values: The last value of each option.
         flags: The options without a value.
         rest: The words that are not options.
+        is_open: Whether a word whose value is not known can contain more options.
     """
 
     values: dict[str, str]
     flags: frozenset[str]
     rest: tuple[str, ...]
+    is_open: bool = False
 
     def value(self, names: Iterable[str]) -> str | None:
         """Return the value of the first of these options that is given."""
@@ -218,7 +250,7 @@ def options_of(
                 break
             flags.add(name)
             unknown = name not in known_flags and program is not python()
-    return Options(values, frozenset(flags), (*rest, *waiting))
+    return Options(values, frozenset(flags), (*rest, *waiting), skipped)
 
 
 def _attached(word: str, valued: Collection[str]) -> str | None:

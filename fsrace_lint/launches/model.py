@@ -61,6 +61,8 @@ class Launch(msgspec.Struct, frozen=True):
         arguments: The arguments of the program. A word whose value is not known is an empty string, and an
             option such as `--output=$OUTPUT` ends with `=`. For servers, queues, and tests, these are all
             words after the launcher.
+        varies: Whether each process gets other arguments, such as the variable of the loop.
+        on_one_node: Whether all processes run on one node, as far as the command says.
         reported: The path of the file as a report shows it. Empty until the caller sets it.
     """
 
@@ -75,13 +77,15 @@ class Launch(msgspec.Struct, frozen=True):
     several: bool
     role: Literal["rank", "worker"]
     arguments: tuple[str, ...]
+    varies: bool = False
+    on_one_node: bool = False
     reported: str = ""
 
     @property
-    def position(self) -> tuple[str, int, str, str, str, str, Target, int, tuple[str, ...]]:
+    def position(self) -> tuple[str, int, str, str, str, str, Target, int, tuple[str, ...], bool]:
         """The sort key. It contains all fields that can differ between launches of one line."""
         count = -1 if self.processes is None else self.processes
-        how = (self.folder, self.launcher, self.role, self.target, count, self.arguments)
+        how = (self.folder, self.launcher, self.role, self.target, count, self.arguments, self.varies)
         return self.path, self.line, self.command, *how
 
 

@@ -72,5 +72,15 @@ def _started(launch: Launch, outer: Sequence[Launch]) -> Launch:
         return msgspec.structs.replace(launch, processes=None) if is_job else launch
     first = min(outer, key=lambda each: each.position)
     return msgspec.structs.replace(
-        launch, launcher=first.launcher, processes=count, several=True, role=first.role
+        launch,
+        launcher=first.launcher,
+        processes=count,
+        several=True,
+        role=first.role,
+        varies=all(each.varies for each in outer) and any(map(_is_open, launch.arguments)),
     )
+
+
+def _is_open(argument: str) -> bool:
+    """Return whether the value of an argument is not known, so that it can be one of the script."""
+    return not argument or argument.endswith("=")

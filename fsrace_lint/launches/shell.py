@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from fsrace_lint.launches.commands import ROOT, Invocation, invocations
-from fsrace_lint.launches.expansion import Either, Value, Variables
+from fsrace_lint.launches.expansion import MARK, VARIED, Either, Value, Variables
 from fsrace_lint.launches.launchers import UNKNOWN, integer, launcher, options_of, program_of
 from fsrace_lint.launches.model import Launch, Origin, shortened
 
@@ -35,6 +35,11 @@ _HEAD: Final = re.compile(r"(?:[ \t]*(?:#.*)?\n)*(?:#.*)?")
 _DIRECTIVE: Final = re.compile(r"^[ \t]*#SBATCH[ \t]+(.*)$", re.MULTILINE)
 _BRACES: Final = re.compile(r"\{([0-9]{1,9})\.\.([0-9]{1,9})\}")
 _COUNTED: Final = re.compile(r"=\s*([0-9]{1,9})\s*;\s*\w+\s*(<=?)\s*([\w${}]+)")
+_COUNTER: Final = re.compile(
+    r"\bfor\s*\(\(\s*(\w+)\s*=|\(\(\s*(\w+)\s*(?:\+\+|--|[-+]=)|\blet\s+[\"']?(\w+)|\bread\s+(?:-\w+\s+)*(\w+)"
+    r"|\b(\w+)=[$(`\[\s]*(?:expr\s+)?\$?\{?\5\b\}?\s+?[-+]"
+)
+"""The variables that a loop counts or reads, such as `i` in `i=$((i + 1))`."""
 _PLACEHOLDER: Final = re.compile(
     r"\$?\{\{[^{}\n]*\}\}|(?<![<\w&\d])<[A-Za-z_](?:[\w ./:|()-]*[\w./)])?>|(?<= )\.\.\.(?= )"
     r"|\[[A-Z][A-Z_]{2,}\](?=/)"
@@ -349,12 +354,18 @@ class Shell:
 
     def _loop(self, node: Node, depth: int) -> None:
         rounds = self._count(node)
+        in_turn = _waits(node)
         name = node.child_by_field_name("variable")
-        if name is not None:
-            self.variables.set(_text(name), UNKNOWN)
+        counters = {counter for found in _COUNTER.findall(_text(node)) for counter in found}
+        for each in counters if name is None else {_text(name), *counters}:
+            self.variables.set(each, UNKNOWN if in_turn else VARIED)
         before = self._rounds, self._in_loop, self._background
-        self._rounds = rounds if not self._in_loop else rounds and self._rounds and rounds * self._rounds
-        self._in_loop, self._background = True, False
+        if in_turn:
+            self._in_loop = self._in_loop and self._background
+        else:
+            self._rounds = rounds if not self._in_loop else rounds and self._rounds and rounds * self._rounds
+            self._in_loop = True
+        self._background = False
         for child in node.children:
             if child.type in {"do_group", "compound_statement"} or node.type == "while_statement":
                 self._visit(child, depth + 1)
@@ -490,7 +501,21 @@ class Shell:
         elif first in self._functions:
             self._call(first, tuple(rest), depth)
         else:
-            self._report(invocations(words, self), self._line + node.start_point[0], _text(node))
+            self._report(self._invoked(words), self._line + node.start_point[0], _text(node))
+
+    def _invoked(self, words: Sequence[str]) -> list[Invocation]:
+        """Return what a command starts, and whether its arguments differ between the rounds of a loop."""
+        found = invocations([word.replace(MARK, "") for word in words], self)
+        is_nested = any(MARK in word and " " in word for word in words)
+        return [
+            msgspec.structs.replace(
+                each,
+                varies=each.varies
+                or is_nested
+                or any(MARK in word for word in words[len(words) - len(each.arguments) :]),
+            )
+            for each in found
+        ]
 
     def _call(self, name: str, arguments: tuple[str, ...], depth: int) -> None:
         if self._calls >= _DEEPEST_CALL:
@@ -531,6 +556,8 @@ class Shell:
             several=found.several,
             role=found.role,
             arguments=found.arguments,
+            varies=found.varies and found.several and found.role == "worker",
+            on_one_node=found.on_one_node,
         )
 
     # words
@@ -624,6 +651,15 @@ def _text(node: Node) -> str:
 def _names(node: Node) -> Iterator[str]:
     """Yield the names of the variables in a node."""
     return (_text(each).strip(" ${}") for each in _descendants(node) if each.type.endswith("expansion"))
+
+
+def _waits(loop: Node) -> bool:
+    """Return whether each round of a loop waits for the commands that it has started."""
+    body = next((child for child in loop.children if child.type == "do_group"), None)
+    return any(
+        child.type == "command" and re.fullmatch(r"wait(?:\s+\"?\$[\w!]+\"?)?", _text(child)) is not None
+        for child in (() if body is None else body.children)
+    )
 
 
 def _is_command(text: str) -> bool:

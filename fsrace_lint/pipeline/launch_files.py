@@ -121,6 +121,7 @@ class LaunchFiles:
                 several=program.processes != 1,
                 role="worker" if program.role == "worker" else "rank",
                 arguments=("",),
+                on_one_node=program.processes == 1,
                 reported=shown,
             )
 

@@ -13,10 +13,10 @@ from fsrace_lint.program.name_index import NameIndex
 from fsrace_lint.syntax.name_index_entry import HERE
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 
     from fsrace_lint.engine.dependencies import Dependencies
-    from fsrace_lint.program.modules import LinkedClass, Module
+    from fsrace_lint.program.modules import LinkedClass, LinkedFunction, Module
     from fsrace_lint.program.name_index import Field
     from fsrace_lint.syntax import model as m
 
@@ -92,6 +92,37 @@ class ModuleTable:
                 self.dependencies.name("bases", each)
         found = (self._looked_at(module) for each in names for module in self._having("bases", each))
         return self._in_order(found)
+
+    def is_unused(self, function: LinkedFunction, importers: Collection[Module]) -> bool:
+        """Return whether a file is used, but no other code names a function of it, or its class.
+
+        A decorator can register the function or the class, a library can call a method of its subclass, and
+        `import *` can make it public.
+
+        Args:
+            function: A function without callers.
+            importers: The files that import its file. Without any, a framework can load the file.
+        """
+        owner, exports = function.owner, any("*" in module.head.imported for module in importers)
+        if exports or not importers or function.facts.decorators:
+            return False
+        if owner is not None and owner.facts.decorators:
+            return False
+        own = [function] if owner is None else list(owner.methods.values())
+        is_inherited = owner is not None and bool(owner.facts.bases)
+        names = ("" if is_inherited else function.facts.name, "" if owner is None else owner.facts.name)
+        return any(name and not name.startswith("__") and not self._is_named(name, own) for name in names)
+
+    def _is_named(self, name: str, own: Collection[LinkedFunction]) -> bool:
+        """Return whether code other than some functions of one file names something."""
+        fields: tuple[Field, ...] = ("imported", "texts")
+        if any(self.heads.having(field, name) for field in fields):
+            return True
+        return any(
+            each not in own and name in each.facts.referenced_names
+            for place in self.heads.having("referenced_names", name)
+            for each in self.modules[place].functions
+        )
 
     def bound_as(self, name: str) -> set[str]:
         """Return a name, and the local names that imports bind it to."""

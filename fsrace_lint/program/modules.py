@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from fsrace_lint.syntax.name_index_entry import PackedIndexEntry
 
+_NOT_DONE: Final = frozenset({"NotImplementedError", "type", "self", "__class__", "__name__", "str"})
+"""The names that the code of an abstract method can refer to."""
 _NONE: Final[Mapping[str, LinkedFunction]] = MappingProxyType({})
 
 
@@ -234,6 +236,15 @@ class LinkedFunction(_Qualified, msgspec.Struct, eq=False):
             isinstance(decorator, m.Name) and decorator.id == "staticmethod"
             for decorator in self.facts.decorators
         )
+
+    @property
+    def implementations(self) -> tuple[LinkedFunction, ...]:
+        """The function and, for an abstract method, its only override."""
+        if self.owner is None or not _NOT_DONE.issuperset(self.facts.referenced_names):
+            return (self,)
+        found = (class_.methods.get(self.facts.name) for class_ in self.owner.descendants())
+        others = {method for method in found if method is not None and method is not self}
+        return (self, *others) if len(others) == 1 else (self,)
 
     @property
     def positional(self) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from fsrace_lint.program.grouping import where
 from fsrace_lint.syntax.name_index_entry import NameIndexEntry
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     AnyHead: TypeAlias = NameIndexEntry | ComputedIndexEntry | PackedIndexEntry
 
-Field: TypeAlias = Literal["referenced_names", "aliased", "further", "bases", "imported", "classes"]
+Field: TypeAlias = Literal["referenced_names", "aliased", "further", "bases", "imported", "classes", "texts"]
 """A kind of name in a head; `further` is `aliased` and the names whose call results have aliases."""
-FIELDS: Final[tuple[Field, ...]] = ("referenced_names", "aliased", "further", "bases", "imported", "classes")
+FIELDS: Final[tuple[Field, ...]] = get_args(Field)
 NO_NAMES: Final[AnyHead] = NameIndexEntry()
 """The head of a file that does not exist."""
 _MOST: Final = 40

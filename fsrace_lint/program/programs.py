@@ -5,14 +5,17 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Final
 
+from fsrace_lint.launches.launchers import test_runner
 from fsrace_lint.launches.model import Origin
 from fsrace_lint.program.module_table import common_folders
-from fsrace_lint.program.python_commands import read_python
+from fsrace_lint.program.python_commands import composes, read_python
+from fsrace_lint.syntax.ast_names import decorator_names
 from fsrace_lint.syntax.record import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from fsrace_lint.launches.launchers import Launcher
     from fsrace_lint.launches.model import Launch
     from fsrace_lint.program.module_table import ModuleTable
     from fsrace_lint.program.modules import LinkedFunction, Module
@@ -64,6 +67,11 @@ class Programs:
         return () if program is None else program.launches
 
     @functools.cached_property
+    def is_told(self) -> bool:
+        """Whether the repository says of any program how it is started."""
+        return bool(self._by_function)
+
+    @functools.cached_property
     def single(self) -> frozenset[LinkedFunction]:
         """The programs that the settings run in one process."""
         first = {function: program.launches[0] for function, program in self._by_function.items()}
@@ -76,6 +84,19 @@ class Programs:
     def is_command(self, function: LinkedFunction) -> bool:
         """Return whether an installed command runs a function."""
         return function in self._installed
+
+    def is_composed(self, function: LinkedFunction) -> bool:
+        """Return whether the package of a function composes a command line that runs it.
+
+        Then other programs start the function, such as those of a cluster.
+        """
+        modules, here = self._table.modules, function.module.relative
+        return any(
+            composes(modules[place], name)
+            for name in self.commands_of(function)
+            for place in self._table.heads.having("texts", name)
+            if common_folders(modules[place].relative, here)
+        )
 
     def all(self) -> list[Program]:
         """Return the programs of the project, in the order of their files.
@@ -90,7 +111,11 @@ class Programs:
                 if module.facts.is_script
             },
             **{function: Program(function, ()) for function in self._installed},
-            **self._by_function,
+            **{
+                function: program
+                for function, program in self._by_function.items()
+                if function.index == 0 or function in self._installed
+            },
         }
         return sorted(found.values(), key=lambda program: program.function.order)
 
@@ -150,6 +175,10 @@ class Programs:
     def _started_by(self, launch: Launch) -> Iterable[LinkedFunction]:
         """Yield the functions that a command starts: the code of a module, or an installed command."""
         kind, name = launch.target.kind, launch.target.name
+        runner = test_runner(launch.launcher) if launch.several else None
+        if runner is not None:
+            yield from self._collected(launch, runner)
+            return
         if kind == "command":
             named = self._function_of(name)
             if named is not None:
@@ -158,6 +187,20 @@ class Programs:
             found = self._file(launch) if kind == "file" else self._module(name)
             if found is not None:
                 yield found.code
+
+    def _collected(self, launch: Launch, runner: Launcher) -> Iterator[LinkedFunction]:
+        """Yield what all processes of a test run can run: the code of files, and functions such as fixtures.
+
+        A test without parameters runs in only one of the processes.
+        """
+        top = _normalized(f"{launch.folder}/{launch.target.name}")
+        for module in self._table.modules:
+            is_below = module.relative == top or module.relative.startswith(f"{top}/".lstrip("/"))
+            if is_below and runner.imports(module.relative):
+                yield module.code
+                for function in module.functions[1:]:
+                    if not set(runner.repeated).isdisjoint(decorator_names(function.facts)):
+                        yield function
 
     def _module(self, name: str) -> Module | None:
         """Return the module that `python -m` runs: of a package, its `__main__` file."""
@@ -215,6 +258,6 @@ def _counting(launches: list[Launch]) -> list[Launch]:
     return [launch for launch in launches if launch.origin is Origin.SETTINGS] or launches
 
 
-def _strength(launch: Launch) -> tuple[bool, int, str, int]:
+def _strength(launch: Launch) -> tuple[bool, bool, int, str, int]:
     """Return the key that sorts launches, the most convincing first."""
-    return (not launch.several, launch.origin.value, launch.path, launch.line)
+    return (not launch.several, launch.varies, launch.origin.value, launch.path, launch.line)

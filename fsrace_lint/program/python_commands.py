@@ -50,6 +50,17 @@ def read_python(module: Module, commands: Collection[str]) -> Iterator[Launch]:
             yield replace(launch, reported=module.path)
 
 
+def composes(module: Module, command: str) -> bool:
+    """Return whether the code of a file makes a list of words that begins with an installed command."""
+    return any(
+        isinstance(expr, m.Sequence) and len(expr.items) > 1 and expr.items[0] == m.Constant(command)
+        for function in module.functions
+        for statement in all_in(function.facts.body)
+        for read in evaluated(statement)
+        for expr in within(read)
+    )
+
+
 def _calls(statement: m.Statement) -> Iterator[m.Call]:
     for expr in evaluated(statement):
         yield from (each for each in within(expr) if isinstance(each, m.Call))

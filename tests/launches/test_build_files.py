@@ -42,7 +42,7 @@ def test_makefile(tmp_path: Path) -> None:
         "8: python 1 a.py --out _ --home _",
         "10: torchrun 4 b.py @sub",
         "11: python 1 c.py _ _",
-        "12: & 2w d.py _",
+        "12: & 2w~ d.py _",
     ]
 
 
@@ -193,3 +193,31 @@ def test_noxfile(tmp_path: Path) -> None:
 def test_origin(tmp_path: Path) -> None:
     found = read(tmp_path, {"Makefile": "a:\n\tpython a.py\n", "Dockerfile": "RUN python b.py\n"})
     assert [launch.origin for launch in found] == [Origin.CONTAINER, Origin.BUILD]
+
+
+@pytest.mark.parametrize("name", ["pytest.ini", ".pytest.ini", "sub/pytest.ini", "tox.ini"])
+def test_options_of_pytest(tmp_path: Path, name: str) -> None:
+    folder = " @sub" if "/" in name else ""
+    text = "[pytest]\naddopts =\n    -q\n    -n 3\n"
+    assert of(tmp_path, name, text) == [f"2: pytest 3w .{folder} -q -n 3"]
+
+
+def test_options_of_pytest_in_other_files(tmp_path: Path) -> None:
+    assert of(tmp_path, "setup.cfg", "[tool:pytest]\naddopts = -n auto\n") == ["2: pytest ?w . -n auto"]
+    text = "[tool.pytest.ini_options]\naddopts = {}\n"
+    assert of(tmp_path, "pyproject.toml", text.format('["-q", "-n4"]')) == ["2: pytest 4w . -q -n4"]
+    assert of(tmp_path, "pyproject.toml", text.format('"-n 4"')) == ["2: pytest 4w . -n 4"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("setup.cfg", "[tool:pytest]\ntestpaths = tests\n"),
+        ("setup.cfg", "addopts = -n 4\n"),
+        ("pytest.ini", "[pytest]\naddopts =\n"),
+        ("pyproject.toml", "[tool.pytest.ini_options]\naddopts = 4\n"),
+        ("pyproject.toml", "tool = 'pytest'\n"),
+    ],
+)
+def test_no_options_of_pytest(tmp_path: Path, name: str, text: str) -> None:
+    assert of(tmp_path, name, text) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.launching import of_shell
+from support.launching import of_shell, read
 
 from fsrace_lint.launches import launchers
 
@@ -100,12 +100,12 @@ if TYPE_CHECKING:
         ("pytest -n4 tests/a.py::test_b", "pytest 4w tests/a.py -n4 tests/a.py::test_b"),
         ("python -m pytest -n auto", "pytest ?w . -n auto"),
         ("pytest", "pytest 1w ."),
-        ("ls | xargs -P 8 -n 1 python work.py", "xargs 8w work.py _"),
-        ("ls | xargs -P8 -I{} python work.py {}", "xargs 8w work.py _ _"),
-        ("ls | xargs -P 0 python work.py", "xargs ?w work.py _"),
+        ("ls | xargs -P 8 -n 1 python work.py", "xargs 8w~ work.py _"),
+        ("ls | xargs -P8 -I{} python work.py {}", "xargs 8w~ work.py _ _"),
+        ("ls | xargs -P 0 python work.py", "xargs ?w~ work.py _"),
         ("ls | xargs python work.py", "xargs 1w work.py _"),
-        ("parallel -j 4 python work.py {} ::: a b", "parallel 4w work.py _ _"),
-        ("parallel 'python work.py {}' ::: a b", "parallel ?w work.py _ _"),
+        ("parallel -j 4 python work.py {} ::: a b", "parallel 4w~ work.py _ _"),
+        ("parallel 'python work.py {}' ::: a b", "parallel ?w~ work.py _ _"),
         # one driver
         ("ray job submit --address h -- python driver.py --x", "ray job submit 1 driver.py --x"),
         ("spark-submit --master yarn --py-files a.zip driver.py in", "spark-submit 1 driver.py in"),
@@ -243,6 +243,47 @@ def test_accelerate_reads_its_configuration(tmp_path: Path) -> None:
     assert of_shell(tmp_path, command) == ["accelerate launch 2 train.py"]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python train.py",
+        "torchrun --nproc_per_node 8 train.py",
+        "torchrun --standalone train.py",
+        "torchrun --nnodes 1 --nproc_per_node $N train.py",
+        "accelerate launch --num_machines 1 train.py",
+        "deepspeed train.py",
+        "srun -N 1 python train.py",
+        "#SBATCH --nodes=1\nsrun torchrun train.py",
+        "xargs -P 4 python train.py",
+        "xargs -P 4 torchrun train.py",
+    ],
+)
+def test_one_node(tmp_path: Path, command: str) -> None:
+    (launch,) = read(tmp_path, {"run.sh": f"#!/bin/sh\n{command}\n"})
+    assert launch.on_one_node
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "torchrun --nnodes 2 train.py",
+        "torchrun --nnodes $NODES train.py",
+        "torchrun $OPTIONS --nproc_per_node 8 train.py",
+        "accelerate launch train.py",
+        "deepspeed --hostfile hosts train.py",
+        "deepspeed --num_nodes 4 train.py",
+        "srun python train.py",
+        "srun torchrun --nproc_per_node 8 train.py",
+        "srun --ntasks-per-node 1 -N 2 torchrun --nproc_per_node 8 train.py",
+        "xargs -P 4 srun -n 2 python train.py",
+        "#SBATCH --nodes=2\nmpirun python train.py",
+    ],
+)
+def test_perhaps_multiple_nodes(tmp_path: Path, command: str) -> None:
+    (launch,) = read(tmp_path, {"run.sh": f"#!/bin/sh\n{command}\n"})
+    assert not launch.on_one_node
+
+
 def test_nesting_is_bounded(tmp_path: Path) -> None:
     assert of_shell(tmp_path, f"{'nohup ' * 100} python train.py") == []
     assert of_shell(tmp_path, f"{'nohup ' * 5} python train.py") == ["python 1 train.py"]
@@ -253,8 +294,8 @@ def test_each_option_has_one_meaning() -> None:
         options = [*program.with_value, *program.paired, *program.module]
         if isinstance(program, launchers.Launcher):
             options += program.program
-            counts = (program.total, program.each, program.nodes, program.listed)
-            others = (program.requests, program.valued, program.app)
+            counts = (program.total, program.each, program.nodes, program.machines, program.listed)
+            others = (program.requests, program.hosts, program.valued, program.app)
             assert len(program.with_value) == sum(map(len, (*counts, *others)))
         assert sorted({*options}) == sorted(options), program.names
         assert all(option.startswith("-") and "_" not in option for option in options), program.names

@@ -32,6 +32,8 @@ def test_script_in_a_launcher(tmp_path: Path, name: str) -> None:
 def test_script_in_a_background_loop(tmp_path: Path) -> None:
     script = "for i in 1 2 3; do ./scripts/worker.sh $i & done\n"
     assert of(tmp_path, run=script, worker=WORKER) == ["worker.sh & 3w t.py --x"]
+    assert of(tmp_path, run=script, worker="python t.py $1 --x\n") == ["worker.sh & 3w~ t.py _ --x"]
+    assert of(tmp_path, run=script, worker="python t.py --a=$1\n") == ["worker.sh & 3w~ t.py --a="]
     script = "for i in 1; do ./scripts/worker.sh $i & done\n"
     assert of(tmp_path, run=script, worker=WORKER)[-1] == "worker.sh python 1 t.py --x"
 

@@ -258,7 +258,63 @@ class TestLoops:
     )
     def test_background_in_a_loop(self, tmp_path: Path, head: str, count: str) -> None:
         script = f"{head}; do\n  CUDA_VISIBLE_DEVICES=$i python t.py --shard $i &\ndone\nwait\n"
-        assert of_shell(tmp_path, script) == [f"& {count}w t.py --shard _"]
+        varies = "" if ";;" in head else "~"
+        assert of_shell(tmp_path, script) == [f"& {count}w{varies} t.py --shard _"]
+
+    @pytest.mark.parametrize(
+        ("body", "expected"),
+        [
+            ("python t.py --out a-$i.log &", "& 2w~ t.py --out _"),
+            ("python t.py --out=a/$i &", "& 2w~ t.py --out="),
+            ("python t.py ${NAMES[$i]} &", "& 2w~ t.py _"),
+            ("python t.py ${NAMES[i]} &", "& 2w~ t.py _"),
+            ("python t.py ${i%.*} $(basename $i) &", "& 2w~ t.py _ _"),
+            ("python t.py $((i + 1)) &", "& 2w~ t.py _"),
+            ('python t.py "${X:-$(($i))}" &', "& 2w~ t.py _"),
+            ("out=a/$i\npython t.py $out &", "& 2w~ t.py _"),
+            ("args=(--a 1 --b $i)\npython t.py ${args[@]} &", "& 2w~ t.py --a 1 --b _"),
+            ("if x; then o=$i; else o=b; fi\npython t.py $o &", "& 2w~ t.py _"),
+            ('cmd="python t.py --a $i"\neval "$cmd" &', "& 2w~ t.py --a _"),
+            ('bash -c "python t.py --a $i" &', "& 2w~ t.py --a _"),
+            ("f() { local o=$1; python t.py $o; }\nf $i &", "& 2w~ t.py _"),
+            ("CUDA_VISIBLE_DEVICES=$i python t.py --out a &", "& 2w t.py --out a"),
+            ("taskset -c $i python t.py --out a &", "& 2w t.py --out a"),
+            ("python t.py --out $OUT &", "& 2w t.py --out _"),
+            ("f() { python t.py $1; }\nf a $i &", "& 2w t.py a"),
+        ],
+    )
+    def test_arguments_that_differ(self, tmp_path: Path, body: str, expected: str) -> None:
+        assert of_shell(tmp_path, f"for i in a b; do\n{body}\ndone\nwait\n") == [expected]
+
+    @pytest.mark.parametrize(
+        "script",
+        [
+            "for ((j=0; j<n; j++)); do python t.py $j & done",
+            "while read -r j k; do python t.py $j & done < names",
+            "j=0\nwhile x; do python t.py $j & j=$((j + 1)); done",
+            "j=0\nwhile x; do python t.py $j & ((j++)); done",
+            "j=0\nwhile x; do python t.py $j & let j+=1; done",
+            "j=0\nwhile x; do python t.py $j & j=`expr $j + 1`; done",
+        ],
+    )
+    def test_counters_differ(self, tmp_path: Path, script: str) -> None:
+        assert of_shell(tmp_path, script) == ["& ?w~ t.py _"]
+
+    @pytest.mark.parametrize("wait", ["wait", "wait $!", 'wait "$pid"'])
+    def test_commands_in_turn(self, tmp_path: Path, wait: str) -> None:
+        script = f"for i in a b; do\npython t.py $i & pid=$!\n{wait}\ndone\n"
+        assert of_shell(tmp_path, script) == ["python 1 t.py _"]
+
+    def test_commands_in_turn_in_another_loop(self, tmp_path: Path) -> None:
+        script = "for i in a b; do\nfor j in a b c; do python t.py $i & done\nwait\ndone\n"
+        assert of_shell(tmp_path, script) == ["& 3w t.py _"]
+        script = "for i in a b; do\nfor j in a b c; do python t.py $i & wait; done &\ndone\n"
+        assert of_shell(tmp_path, script) == ["& 2w~ t.py _"]
+
+    @pytest.mark.parametrize("wait", ["wait -n", "wait ${pids[0]}", "if x; then wait; fi"])
+    def test_commands_at_once(self, tmp_path: Path, wait: str) -> None:
+        script = f"for i in a b; do\npython t.py $i &\n{wait}\ndone\n"
+        assert of_shell(tmp_path, script) == ["& 2w~ t.py _"]
 
     def test_nested_loops(self, tmp_path: Path) -> None:
         script = "for i in 1 2; do for j in 1 2 3; do\n(cd x; python t.py) &\ndone; done"

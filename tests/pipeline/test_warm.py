@@ -317,7 +317,7 @@ class _Head:
 
     def __init__(self, *names: str) -> None:
         self.referenced_names = self.aliased = self.results = self.bases = names
-        self.imported = self.classes = self.denoting = names
+        self.imported = self.classes = self.denoting = self.texts = names
 
 
 def heads(names: list[str], before: NameIndex | None = None) -> NameIndex:

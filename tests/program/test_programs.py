@@ -5,7 +5,7 @@ Shows: `program/programs.py`, `program/python_commands.py`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 from msgspec.structs import replace
@@ -209,6 +209,33 @@ class TestAll:
             "a.py": "",
         }
         assert started(tmp_path, files) == {"a.py:<module>": ["m.sh:1", "z.md:2", "a.sh:1"]}
+
+
+class TestTestRunner:
+    FILES: ClassVar = {
+        "run.sh": "pytest -n 2 tests/unit",
+        "tests/conftest.py": "",
+        "tests/unit/test_a.py": "@fixture\ndef made():\n    pass\ndef test_b():\n    pass\n",
+        "tests/unit/helper.py": "",
+        "tests/unitary/test_c.py": "",
+    }
+
+    def test_processes_import_the_tests(self, tmp_path: Path) -> None:
+        assert started(tmp_path, self.FILES) == {"tests/unit/test_a.py:<module>": ["run.sh:1"]}
+
+    def test_processes_run_fixtures(self, tmp_path: Path) -> None:
+        found = programs(tmp_path, self.FILES)
+        (module,) = {each.function.module for each in found.all()}
+        fixture, test = module.functions[1:]
+        assert found.launches_of(fixture)
+        assert not found.launches_of(test)
+
+    def test_one_file_of_tests(self, tmp_path: Path) -> None:
+        files = {"run.sh": "pytest -n 2 tests/test_a.py", "tests/test_a.py": "", "tests/test_b.py": ""}
+        assert started(tmp_path, files) == {"tests/test_a.py:<module>": ["run.sh:1"]}
+
+    def test_one_process_starts_no_programs(self, tmp_path: Path) -> None:
+        assert started(tmp_path, {**self.FILES, "run.sh": "pytest tests"}) == {}
 
 
 class TestSettings:
