@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from fsrace_lint.analysis.dataflow.abstract_state import CallSite, ExitPoint
+    from collections.abc import Sequence
+
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite, ExitPoint, YieldPoint
     from fsrace_lint.analysis.dataflow.process_set import ProcessSet
     from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
     from fsrace_lint.analysis.values.abstract_values import Environment, Expression
@@ -32,6 +34,12 @@ class Interpretation(Protocol):
 
     def return_values(self, function: LinkedFunction, /) -> tuple[Expression, ...]:
         """Return the return values of a function, or nothing while it is being interpreted."""
+
+    def yield_points(self, function: LinkedFunction, /) -> tuple[YieldPoint, ...]:
+        """Return the points at which a generator yields, or nothing while it is being interpreted."""
+
+    def result_points(self, function: LinkedFunction, /) -> Sequence[ExitPoint]:
+        """Return the exit points of a function, or the points at which a generator yields."""
 
     def result_partition(self, function: LinkedFunction, /) -> RankPartition:
         """Return the processes for which a function can return a true value, and a false value."""

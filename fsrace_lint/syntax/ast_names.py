@@ -80,6 +80,12 @@ def is_super(expr: m.Expr) -> bool:
     return isinstance(expr, m.Call) and isinstance(expr.function, m.Name) and expr.function.id == "super"
 
 
+def decorator_names(function: m.Function) -> Iterator[str]:
+    """Yield the last part of the name of each decorator of a function, with or without arguments."""
+    for decorator in function.decorators:
+        yield last_name(decorator.function if isinstance(decorator, m.Call) else decorator)
+
+
 def setting_role(function: m.Function) -> str:
     """Return `setter` or `deleter` if a function is that of a property, else an empty string."""
     for decorator in function.decorators:

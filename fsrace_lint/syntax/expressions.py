@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -37,6 +38,7 @@ _ALONE: Final[dict[type[ast.cmpop], tuple[str, ...]]] = {
     kind: (spelled,) for kind, spelled in _COMPARE.items()
 }
 """The operator tuples of comparisons with one operator."""
+_A_NAME: Final = re.compile(r"[\w./:-]{2,100}")
 _DISPLAYS: Final = {ast.Tuple: "tuple", ast.List: "list", ast.Set: "set"}
 _BINARY: Final = {
     ast.Add: "+",
@@ -174,6 +176,10 @@ class Expressions:
         """Convert an expression that may be absent."""
         return None if node is None else self.read(node)
 
+    def names_in_texts(self) -> tuple[str, ...]:
+        """Return the strings read so far that can be names: of files, commands, functions, or modules."""
+        return tuple(sorted(filter(_A_NAME.fullmatch, self._texts)))
+
     def _name(self, node: ast.Name) -> m.Expr:
         self.scope.referenced_names.add(node.id)
         return m.Name(node.id)
@@ -300,9 +306,13 @@ class Expressions:
     def _await(self, node: ast.Await) -> m.Expr:
         return self.read(node.value)
 
-    def _yield(self, node: ast.Yield | ast.YieldFrom) -> m.Expr:
+    def _yield(self, node: ast.Yield) -> m.Expr:
         self.scope.yields = True
-        return m.Opaque(() if node.value is None else (self.read(node.value),))
+        return m.Yield(self.optional(node.value))
+
+    def _yield_from(self, node: ast.YieldFrom) -> m.Expr:
+        self.scope.yields = True
+        return m.Opaque((self.read(node.value),))
 
 
 def _is_empty(node: ast.expr) -> bool:
@@ -350,5 +360,5 @@ _METHODS: Final[dict[type[ast.AST], Callable[..., m.Expr]]] = {
     ast.NamedExpr: Expressions._walrus,
     ast.Await: Expressions._await,
     ast.Yield: Expressions._yield,
-    ast.YieldFrom: Expressions._yield,
+    ast.YieldFrom: Expressions._yield_from,
 }

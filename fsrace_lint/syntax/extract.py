@@ -120,6 +120,7 @@ class Extractor:
             tuple(class_ for class_ in self.classes if class_ is not None),
             tuple(self.imports),
             any(map(tests_main, tree.body)),
+            self.expressions.names_in_texts(),
         )
 
     def block(self, nodes: Iterable[ast.stmt]) -> tuple[m.Statement, ...]:

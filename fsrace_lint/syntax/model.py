@@ -158,6 +158,12 @@ class Walrus(Node, frozen=True):
     value: Expr
 
 
+class Yield(Node, frozen=True):
+    """`yield value`; the value is None for a bare `yield`."""
+
+    value: Expr | None = None
+
+
 class Opaque(Node, frozen=True):
     """Any other expression, reduced to the expressions evaluated in it."""
 
@@ -181,6 +187,7 @@ Expr: TypeAlias = (
     | Lambda
     | Comprehension
     | Walrus
+    | Yield
     | Opaque
 )
 
@@ -480,3 +487,5 @@ class FileFacts(msgspec.Struct, frozen=True, gc=False, array_like=True):
     classes: tuple[Class, ...]
     imports: tuple[Import, ...]
     is_script: bool
+    texts: tuple[str, ...] = ()
+    """The string constants that can be names, sorted."""

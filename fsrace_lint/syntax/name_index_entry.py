@@ -34,6 +34,7 @@ class NameIndexEntry(msgspec.Struct, frozen=True, gc=False, array_like=True):
         classes: The names of classes.
         settled: The names of functions that mean nothing else here: they are bound once, called only as bare
             names, and not passed as arguments.
+        texts: The string constants that can be names, and their last parts.
     """
 
     referenced_names: tuple[str, ...] = ()
@@ -45,6 +46,7 @@ class NameIndexEntry(msgspec.Struct, frozen=True, gc=False, array_like=True):
     imported: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
     settled: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
 
 
 class ComputedIndexEntry:
@@ -114,6 +116,11 @@ class ComputedIndexEntry:
             found.difference_update(name for name, use in uses if use != BARE)
         return _sorted(found)
 
+    @functools.cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The string constants that can be names, and what follows the last slash, dot, or colon in them."""
+        return _sorted(part for text in self._facts.texts for part in (text, *_last_parts(text)))
+
 
 class PackedIndexEntry:
     """The head of a file in encoded form; each field is decoded on first access, and most never are."""
@@ -127,6 +134,7 @@ class PackedIndexEntry:
     imported: tuple[str, ...]
     classes: tuple[str, ...]
     settled: tuple[str, ...]
+    texts: tuple[str, ...]
 
     def __init__(self, parts: Sequence[msgspec.Raw]) -> None:
         """Initialize with the encoded fields of a head, in order.
@@ -193,6 +201,12 @@ def _imported(rows: Iterable[m.Import]) -> Iterator[str]:
         yield row.module.rpartition(".")[2] or HERE
         if row.name is not None:
             yield row.name
+
+
+def _last_parts(text: str) -> Iterator[str]:
+    file = text.rpartition("/")[2]
+    yield file
+    yield file.rpartition(":")[2].rpartition(".")[2]
 
 
 def _sorted(names: Iterable[str]) -> tuple[str, ...]:

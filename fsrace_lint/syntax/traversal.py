@@ -177,5 +177,6 @@ _CHILDREN: Final[dict[type, Callable[..., tuple[m.Expr, ...]]]] = {
     m.Starred: lambda expr: (expr.value,),
     m.Comprehension: _of_comprehension,
     m.Walrus: lambda expr: (expr.value,),
+    m.Yield: lambda expr: () if expr.value is None else (expr.value,),
     m.Opaque: lambda expr: expr.parts,
 }

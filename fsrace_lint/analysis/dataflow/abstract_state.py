@@ -111,6 +111,18 @@ class ExitPoint(Record, frozen=True, eq=False):
     position: int
 
 
+class YieldPoint(ExitPoint, frozen=True, eq=False):
+    """A `yield` of a generator.
+
+    Attributes:
+        exception_contexts: What catches exceptions around the `yield`, outermost first.
+        contexts: The context managers around the `yield`, outermost first.
+    """
+
+    exception_contexts: tuple[ExceptionContext, ...]
+    contexts: tuple[Expression, ...]
+
+
 class RankTest(Record, frozen=True, eq=False):
     """A test that not all processes pass.
 
@@ -148,6 +160,7 @@ class FlowResult(Record, frozen=True, eq=False):
         call_sites: The calls, in the order of evaluation.
         exits: The exits by `return`, or at the end of the code.
         exceptional_exits: The exits by a raised exception.
+        yields: The points at which a generator yields a value.
         scope: The bindings at the end.
         rank_tests: The tests that not all processes pass.
         fails_if_parallel: Whether the function fails if there are multiple processes.
@@ -156,6 +169,7 @@ class FlowResult(Record, frozen=True, eq=False):
     call_sites: tuple[CallSite, ...]
     exits: tuple[ExitPoint, ...]
     exceptional_exits: tuple[ExitPoint, ...]
+    yields: tuple[YieldPoint, ...]
     scope: Environment
     rank_tests: tuple[RankTest, ...]
     fails_if_parallel: bool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.analysis.values.abstract_values import Argument
+from fsrace_lint.analysis.values.abstract_values import Argument, Expression
 from fsrace_lint.analysis.values.call_arguments import bind
 from fsrace_lint.analysis.values.constants import refutes
 from fsrace_lint.analysis.values.suffixes import ending, suffix_test
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsrace_lint.analysis.dataflow.abstract_state import AbstractState, CallSite, ExitPoint, PathCondition
+    from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.program.modules import LinkedFunction
 
 
@@ -28,7 +29,7 @@ def is_infeasible(call_site: CallSite, callee: LinkedFunction, state: AbstractSt
         _is_tested_otherwise(call_site, callee, literal) or _has_other_suffix(call_site, callee, literal)
         for literal in state.conditions
     )
-    return _is_refuted(call_site.call, callee, state) or any(otherwise)
+    return _is_refuted(call_site.call, call_site.state.scope, callee, state) or any(otherwise)
 
 
 def is_impossible(state: AbstractState) -> bool:
@@ -68,13 +69,13 @@ def _is_tested_otherwise(call_site: CallSite, callee: LinkedFunction, literal: P
     return (value, not truth) in before
 
 
-def feasible_exits(call: m.Call, callee: LinkedFunction, ways: Iterable[ExitPoint]) -> tuple[ExitPoint, ...]:
+def feasible_exits(
+    call: m.Call, scope: Environment, callee: LinkedFunction, ways: Iterable[ExitPoint]
+) -> tuple[ExitPoint, ...]:
     """Return the exits of a callee that the constants in a call do not rule out."""
-    return tuple(way for way in ways if not _is_refuted(call, callee, way.state))
+    return tuple(way for way in ways if not _is_refuted(call, scope, callee, way.state))
 
 
-def _is_refuted(call: m.Call, callee: LinkedFunction, state: AbstractState) -> bool:
-    return any(
-        refutes(call, callee, literal.test, literal.scope, truth=literal.truth)
-        for literal in state.conditions
-    )
+def _is_refuted(call: m.Call, scope: Environment, callee: LinkedFunction, state: AbstractState) -> bool:
+    tests = ((Expression(each.test, each.scope), each.truth) for each in state.conditions)
+    return any(refutes(call, scope, callee, test, truth=truth) for test, truth in tests)

@@ -49,7 +49,7 @@ class Interpreter(TransferFunctions):
         end = self.block(self.function.facts.body, AbstractState(TOP, (), self.latest))
         if end is not None:
             self.exits.append(ExitPoint(None, end, len(self.call_sites)))
-        ways_out = tuple(self.exits), tuple(self.raises)
+        ways_out = tuple(self.exits), tuple(self.raises), tuple(self.yields)
         alone = self.refuses_several and all(way.state.processes == MAIN for way in self.exits)
         return FlowResult(
             tuple(self.call_sites), *ways_out, self._final_scope(), tuple(self.rank_tests), alone
@@ -86,8 +86,18 @@ class Interpreter(TransferFunctions):
                 after = self._stored(target, after)
             if after is None:
                 return None
-            names.update(assigned(target, statement.value, after.scope))
+            names.update(self._assigned(target, statement.value, after.scope))
         return replace(after, scope=after.scope.bind(names))
+
+    def _assigned(self, target: m.Expr, value: m.Expr, scope: Environment) -> dict[str, Binding]:
+        """Return the bindings of an assignment; `x = stack.enter_context(y)` binds as `with y as x` does."""
+        if (
+            isinstance(value, m.Call)
+            and value.arguments
+            and (self.interpretation.control_role(value.function, scope) == "enter")
+        ):
+            return targets_of(target, ContextResult(Expression(value.arguments[0], scope)))
+        return assigned(target, value, scope)
 
     def _stored(self, target: m.Expr, state: AbstractState | None) -> AbstractState | None:
         """Evaluate the parts of an assignment target: the object and the index of `item[index] = …`."""
@@ -371,8 +381,10 @@ def _amid(
 
 
 def _declares_field(statement: m.Statement) -> bool:
-    """Return whether a statement of a class body declares a field of its objects."""
-    return isinstance(statement, m.Assign) and statement.annotation is not None
+    """Return whether a statement of a class body declares a field of its objects, other than by a call."""
+    if not isinstance(statement, m.Assign) or statement.annotation is None:
+        return False
+    return not isinstance(statement.value, m.Call)
 
 
 def _mark_exit(state: AbstractState, position: int, how: str) -> AbstractState:

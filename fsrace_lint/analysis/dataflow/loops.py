@@ -8,6 +8,7 @@ from fsrace_lint.analysis.values.abstract_values import (
     Argument,
     Expression,
     IterationElement,
+    Looped,
     Union,
     Unknown,
 )
@@ -49,13 +50,20 @@ def calls_of(expr: m.Expr | None) -> Iterator[m.Call]:
 def amid_rounds(loop: LoopStatement, scope: Environment) -> Environment:
     """Return the bindings in an arbitrary iteration of a loop; a counter is an element of a range."""
     bound = {name: scope.get(name) for name in loop.binds}
-    rounds: dict[str, Binding] = dict.fromkeys(loop.binds, Unknown())
+    rounds: dict[str, Binding] = {name: _changed(loop, binding, scope) for name, binding in bound.items()}
     if any(isinstance(binding, _FOLLOWED) for binding in bound.values()):
         for name, target in _counted_in(loop.body).items():
             if isinstance(bound.get(name), _FOLLOWED):
                 call = m.Call(m.Name("range"), (target,), (), loop.span)
                 rounds[name] = IterationElement(Expression(call, scope))
     return scope.bind(rounds)
+
+
+def _changed(loop: LoopStatement, before: Binding | None, scope: Environment) -> Binding:
+    """Return the binding of a name that a loop binds, in an arbitrary iteration and after the loop."""
+    if before is None or isinstance(loop, m.For):
+        return Unknown()
+    return Looped(before=before, test=Expression(loop.test, scope))
 
 
 def _counted_in(statements: Sequence[m.Statement]) -> dict[str, m.Expr]:

@@ -14,6 +14,7 @@ from fsrace_lint.analysis.dataflow.abstract_state import (
     ExceptionContext,
     PathCondition,
     RankTest,
+    YieldPoint,
     join,
 )
 from fsrace_lint.analysis.dataflow.process_set import BOTTOM, MAIN, TOP, ProcessSet
@@ -49,6 +50,7 @@ class TransferFunctions:
         self.interpretation = interpretation
         self.partition = computed_once(interpretation.partition)
         self.call_sites: list[CallSite] = []
+        self.yields: list[YieldPoint] = []
         self.exception_contexts: list[ExceptionContext] = []
         self.contexts: list[Expression] = []
         self.interrupted: list[AbstractState | None] = []
@@ -245,6 +247,14 @@ class TransferFunctions:
     def _opaque(self, expr: m.Opaque, state: AbstractState) -> AbstractState | None:
         return self._several(expr.parts, state)
 
+    def _yield(self, expr: m.Yield, state: AbstractState) -> AbstractState | None:
+        after = self.evaluate(expr.value, state)
+        if after is not None and not self.silent:
+            contexts = *self.contexts, *(context for _, context in after.entered)
+            position, caught = len(self.call_sites), tuple(self.exception_contexts)
+            self.yields.append(YieldPoint(expr.value, after, position, caught, contexts))
+        return after
+
     def _comprehension(self, expr: m.Comprehension, state: AbstractState) -> AbstractState | None:
         after = inner = self.evaluate(expr.generators[0].iterable, state)
         loops = len(self.loops)
@@ -324,4 +334,5 @@ _EXPRESSIONS: Final[dict[type, Callable[..., AbstractState | None]]] = {
     m.Opaque: TransferFunctions._opaque,
     m.Comprehension: TransferFunctions._comprehension,
     m.Walrus: TransferFunctions._walrus,
+    m.Yield: TransferFunctions._yield,
 }

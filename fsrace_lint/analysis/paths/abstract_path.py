@@ -282,10 +282,23 @@ def handed_in(pieces: Iterable[Piece]) -> tuple[PathVariable, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def renamed(pieces: tuple[Piece, ...] | None, name: str) -> tuple[Piece, ...] | None:
-    """Return pieces with the text of the last variable replaced by the name that it is bound to."""
+def renamed(
+    pieces: tuple[Piece, ...] | None, name: str, binding: Binding | None = None
+) -> tuple[Piece, ...] | None:
+    """Return pieces with the text of the last variable replaced by the name that it is bound to.
+
+    Args:
+        pieces: The pieces of a path.
+        name: The name.
+        binding: What the variable is then derived from, if not from what it was.
+    """
     last = pieces[-1] if pieces else None
-    return (*pieces[:-1], replace(last, text=name)) if pieces and isinstance(last, PathVariable) else pieces
+    named = (
+        replace(last, text=name, definition=binding or last.definition)
+        if isinstance(last, PathVariable)
+        else last
+    )
+    return (*pieces[:-1], named) if pieces and named is not None else pieces
 
 
 def split_last(pieces: tuple[Piece, ...]) -> tuple[tuple[Piece, ...] | None, Component | None]:

@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.syntax import model as m
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-_PERCENT: Final = re.compile(r"%[sdi]")
+_PERCENT: Final = re.compile(r"%([-+ 0#]?\d*(?:\.\d+)?[sdiuxXfg])")
+_FIELD: Final = re.compile(r"\{(:[^{}]*)?\}")
+_PLAIN: Final = frozenset({"s", "d", "i", None})
+"""The placeholders that add nothing to a value."""
 
 
 def filled_by_percent(template: str, values: Sequence[m.Expr]) -> tuple[m.Expr, ...] | None:
     """Return the parts of `template % values`, or None if placeholders and values do not match."""
     texts = _PERCENT.split(template)
-    if len(texts) != len(values) + 1 or "%" in "".join(texts):
-        return None
-    return tuple(_interleaved(texts, values))
+    return None if "%" in "".join(texts[::2]) else _filled(texts, values)
 
 
 def filled_by_format(template: m.Expr, values: Sequence[m.Expr]) -> tuple[m.Expr, ...] | None:
-    """Return the parts of `template.format(*values)`, or None if it has other than plain `{}` fields."""
+    """Return the parts of `template.format(*values)`, or None if it has other fields than `{}` and `{:…}`."""
     if not (isinstance(template, m.Constant) and isinstance(template.value, str)):
         return None
-    texts = template.value.split("{}")
-    if len(texts) != len(values) + 1 or any("{" in text or "}" in text for text in texts):
+    texts = _FIELD.split(template.value)
+    return None if any("{" in text or "}" in text for text in texts[::2]) else _filled(texts, values)
+
+
+def _filled(texts: Sequence[str], values: Sequence[m.Expr]) -> tuple[m.Expr, ...] | None:
+    """Return the parts of a filled template, or None if placeholders and values do not match.
+
+    Args:
+        texts: The literal parts, with the placeholders between them.
+        values: The values.
+    """
+    placeholders = texts[1::2]
+    if len(placeholders) != len(values):
         return None
-    return tuple(_interleaved(texts, values))
-
-
-def _interleaved(texts: Sequence[str], values: Sequence[m.Expr]) -> Iterator[m.Expr]:
-    for text, value in itertools.zip_longest(texts, values):
-        yield m.Constant(text)
-        if value is not None:
-            yield value
+    parts: list[m.Expr] = [m.Constant(texts[0])]
+    for placeholder, value, text in zip(placeholders, values, texts[2::2], strict=True):
+        parts += (value if placeholder in _PLAIN else m.Opaque((value,)), m.Constant(text))
+    return tuple(parts)

@@ -51,6 +51,7 @@ from fsrace_lint.analysis.values.abstract_values import (
 )
 from fsrace_lint.analysis.values.assignment import is_none
 from fsrace_lint.analysis.values.call_arguments import bind, library_argument
+from fsrace_lint.analysis.values.entered_values import entered_call
 from fsrace_lint.engine.query import query
 from fsrace_lint.program.symbols import ExternalName, Instance, qualified_name
 from fsrace_lint.syntax import model as m
@@ -244,7 +245,7 @@ class PathNormalizer:
         key: tuple[object, ...] = ("call", Identity(call), scope)
         found_there: tuple[object, ...] = ()
         if function is not None:
-            certain = self._is_followed(function, call, known, depth)
+            certain = self._is_followed(function, call, scope, known, depth)
             if not certain and all(map(all_certain, forms)) and self.results.follow(function):
                 certain, found_there = True, key
         if certain and None not in forms:
@@ -273,14 +274,16 @@ class PathNormalizer:
         return tuple((value, self.pieces(value, scope, depth)) for value in values)
 
     def _is_followed(
-        self, function: LinkedFunction, call: m.Call, known: tuple[_GivenFragments, ...], depth: int
+        self,
+        function: LinkedFunction,
+        call: m.Call,
+        scope: Environment,
+        known: tuple[_GivenFragments, ...],
+        depth: int,
     ) -> bool:
         """Return whether all results of a function are certain, and the arguments that determine them."""
-        ways = (
-            feasible_exits(call, function, self.rank_dependence.interpretation.exit_points(function))
-            if depth < _DEEPEST
-            else ()
-        )
+        exits = self.rank_dependence.interpretation.result_points(function) if depth < _DEEPEST else ()
+        ways = feasible_exits(call, scope, function, exits)
         forms = [
             None if way.value is None else self.pieces(way.value, way.state.scope, depth + 2) for way in ways
         ]
@@ -391,9 +394,15 @@ class PathNormalizer:
             case Argument(function=function, parameter=parameter):
                 key = ("parameter", function, parameter.name)
                 divided = self.work_items.is_data_of(binding)
+                origins = self.rank_dependence.origins_of(binding)
                 return (
                     PathVariable(
-                        key, name, is_replicated=not divided, parameter=parameter.name, is_work_item=divided
+                        key,
+                        name,
+                        origins,
+                        is_replicated=not (divided or origins),
+                        parameter=parameter.name,
+                        is_work_item=divided,
                     ),
                 )
             case Unknown():
@@ -403,6 +412,8 @@ class PathNormalizer:
                 | UnpackedPart(source=Expression(expr=m.Call() as call, scope=scope), index=1)
             ) if self._makes(call, scope):
                 return renamed(self.pieces(call, scope, depth + 1), name)
+            case ContextResult() if made := entered_call(self.resolver, binding):
+                return renamed(self.pieces(made.expr, made.scope, depth + 1), name, binding)
             case UnpackedPart(source=Expression(expr=m.Call() as call, scope=scope), index=int(index)) if (
                 part := self._part_of_split(call, index, expr, scope, depth + 1)
             ):

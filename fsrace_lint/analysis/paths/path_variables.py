@@ -53,7 +53,8 @@ class VariableFactory:
         text = spell(call)
         is_plain = own.by in _PLAIN and "/" not in text
         key = ("call", Identity(call), scope)
-        return PathVariable(key, text, frozenset({own.by}), local=local, is_plain=is_plain)
+        made_of, origins = Expression(call, scope), frozenset({own.by})
+        return PathVariable(key, text, origins, local=local, definition=made_of, is_plain=is_plain)
 
     def opaque(self, expr: m.Expr, scope: Environment) -> PathVariable:
         """Return a variable for an expression of an unknown kind, which equals no other variable."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.analysis.dataflow.infeasible_paths import feasible_exits
 from fsrace_lint.analysis.paths.abstract_path import NO_ORIGINS, RANK_ALONE
 from fsrace_lint.analysis.values.abstract_values import (
+    Argument,
+    ContextResult,
     Derived,
     Expression,
     IterationElement,
@@ -14,12 +16,17 @@ from fsrace_lint.analysis.values.abstract_values import (
     UnpackedPart,
 )
 from fsrace_lint.analysis.values.call_arguments import library_argument
+from fsrace_lint.analysis.values.entered_values import entered_values
 from fsrace_lint.engine.query import query
+from fsrace_lint.launches.launchers import is_own_directory
 from fsrace_lint.program.symbols import is_property
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, parts, variable_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fsrace_lint.analysis.dataflow.abstract_state import ExitPoint
     from fsrace_lint.analysis.paths.abstract_path import Origins
     from fsrace_lint.analysis.ranks.rank_tests import RankTests
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
@@ -92,7 +99,7 @@ class RankDependence:
         elif isinstance(expr, m.Call):
             callee = self.resolver.callee(expr, scope)
             is_read = last_name(expr.function) in _READING
-            returned = NO_ORIGINS if is_read else self.returned_by(callee, expr)
+            returned = NO_ORIGINS if is_read else self._returned_to(expr, scope, callee)
             own = self._source(expr.function, scope) or returned
             if own or is_read or self.is_agreed(expr, callee):
                 return own
@@ -140,10 +147,17 @@ class RankDependence:
                 last_name(function) in _READING
             ):
                 return NO_ORIGINS
+            case Argument(function=function, parameter=parameter):
+                is_own = is_own_directory(parameter.name, function.module.relative)
+                return frozenset({"creation"}) if is_own else NO_ORIGINS
             case IterationElement() if is_counter(binding):
                 return NO_ORIGINS
             case UnpackedPart() if parts := tuple(self.rank_tests.parts(binding)):
                 return NO_ORIGINS.union(*(self.origins(*part) for part in parts))
+            case ContextResult(source=value):
+                entered = entered_values(self.resolver, binding)
+                own = NO_ORIGINS.union(*(self.origins(each.expr, each.scope) for each in entered))
+                return own or self.origins(value.expr, value.scope)
             case Derived(source=value):
                 return self.origins(value.expr, value.scope)
             case Union(options=options):
@@ -154,19 +168,22 @@ class RankDependence:
     def of_property(self, expr: m.Expr, scope: Environment) -> Origins:
         """Return why the value of a property differs between ranks."""
         entity = self.resolver.symbol(expr, scope) if isinstance(expr, m.Attribute) else None
-        return self.returned_by(entity) if is_property(entity) else NO_ORIGINS
+        return self._returned(entity, self._exits(entity)) if is_property(entity) else NO_ORIGINS
 
-    def returned_by(self, function: LinkedFunction | None, call: m.Call | None = None) -> Origins:
-        """Return why the result of a function, or of one call of it, differs between ranks.
+    def _returned_to(self, call: m.Call, scope: Environment, callee: LinkedFunction | None) -> Origins:
+        """Return why the result of one call differs between ranks."""
+        if callee is None:
+            return NO_ORIGINS
+        return self._returned(callee, feasible_exits(call, scope, callee, self._exits(callee)))
 
-        If the function broadcasts a value, only the rank counts.
-        """
-        ways = () if function is None else self.interpretation.exit_points(function)
-        if function is not None and call is not None:
-            ways = feasible_exits(call, function, ways)
+    def _exits(self, function: LinkedFunction) -> Sequence[ExitPoint]:
+        return self.interpretation.result_points(function)
+
+    def _returned(self, function: LinkedFunction, ways: Iterable[ExitPoint]) -> Origins:
+        """Return why the result at some exits differs. If it is broadcast, only the rank counts."""
         found = (self.origins(way.value, way.state.scope) for way in ways if way.value is not None)
         origins = NO_ORIGINS.union(*found)
-        return origins & RANK_ALONE if function is not None and self.agrees(function) else origins
+        return origins & RANK_ALONE if self.agrees(function) else origins
 
     def _source(self, expr: m.Expr, scope: Environment) -> Origins:
         entry = self.catalog.find("private", self.resolver.qualify(expr, scope))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fsrace_lint.catalog.lexicon import checks_first_process
 from fsrace_lint.engine.query import lazy, query
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
@@ -74,10 +75,10 @@ class ReplicatedCalls:
 
     @query(provisional=False)
     def _find(self, function: LinkedFunction, depth: int) -> bool:
-        facts = function.facts
-        if facts.is_generator or not self._telling.isdisjoint(facts.referenced_names):
+        names = function.facts.referenced_names
+        if function.facts.is_generator or not self._telling.isdisjoint(names):
             return False
-        return all(
+        return not any(map(checks_first_process, names)) and all(
             self._gives_the_same(call_site, depth) for call_site in self.interpretation.call_sites(function)
         )
 

@@ -15,7 +15,8 @@ from fsrace_lint.analysis.values.abstract_values import (
     IterationElement,
     Union,
 )
-from fsrace_lint.catalog.lexicon import says
+from fsrace_lint.analysis.values.call_arguments import holds
+from fsrace_lint.catalog.lexicon import meaning, says, words
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, parts, setting_of, unnegated
 from fsrace_lint.syntax.identity import Identity
@@ -184,6 +185,8 @@ class WorkItems:
                 case Derived(source=value):
                     yield dealt.get(Identity(value.expr), Share.ALL)
                     if not is_counter(here):
+                        is_batch = isinstance(here, IterationElement) and self._yields_batches(value)
+                        yield Share.FEW if is_batch else Share.ALL
                         waiting.append((value, is_element or isinstance(here, IterationElement)))
                 case Expression(expr=expr, scope=scope):
                     yield self._share_of(expr, scope)
@@ -192,6 +195,22 @@ class WorkItems:
                     waiting += ((part, is_element) for part in self._made_of(here))
                 case Union(options=options):
                     waiting += ((option, is_element) for option in options)
+
+    def _yields_batches(self, iterable: Expression, depth: int = 0) -> bool:
+        """Return whether an iterable is a data loader, unless its batches are the same in all processes."""
+        expr, scope = iterable.expr, iterable.scope
+        if isinstance(expr, m.Call):
+            wrapped = any(self._yields_batches(Expression(each, scope), depth) for each in expr.arguments)
+            return wrapped or _is_loader(expr.function)
+        bound = self.rank_tests.known(expr, scope) if isinstance(expr, (m.Name, m.Attribute)) else None
+        if isinstance(bound, Expression) and isinstance(bound.expr, m.Call) and depth < _NAMES:
+            name = self.rank_tests.resolver.qualify(bound.expr.function, bound.scope) or ""
+            entry = self.catalog.exact("iterator", name)
+            if entry is not None and entry.yields == "batches":
+                return holds(entry.sampled, bound.expr)
+            if self._yields_batches(bound, depth + 1):
+                return True
+        return _is_loader(expr)
 
     def _yields_share(self, expr: m.Expr, scope: Environment) -> bool:
         """Return whether an iterable yields only the elements for this process, according to its model."""
@@ -213,3 +232,8 @@ class WorkItems:
 def _setting(expr: m.Expr) -> str:
     """Return the name of a setting that is read, or an empty string."""
     return expr.name if isinstance(expr, m.Attribute) else setting_of(expr)
+
+
+def _is_loader(expr: m.Expr) -> bool:
+    """Return whether an object or a function is named after a data loader, such as `test_loader`."""
+    return not meaning("loader").isdisjoint(words(last_name(expr))[-1:])

@@ -56,7 +56,9 @@ class UnpackedPart(Derived, frozen=True, eq=False):
 
 
 class ContextResult(Derived, frozen=True, eq=False):
-    """The value that `with source as name` binds."""
+    """The value that `with source as name` binds, or the item `index` of it."""
+
+    index: int | None = None
 
 
 class Union(Record, frozen=True, eq=False):
@@ -75,6 +77,13 @@ class ConditionalValue(Union, frozen=True, eq=False, kw_only=True):
 
 class Unknown(Record, frozen=True, eq=False):
     """A value that is not analyzed."""
+
+
+class Looped(Unknown, frozen=True, eq=False, kw_only=True):
+    """A value that a `while` loop may change; the one before it if the test is false at once."""
+
+    before: Binding
+    test: Expression
 
 
 REBOUND: Final = Unknown()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fsrace_lint.analysis.values.abstract_values import (
     ContextResult,
+    Derived,
     Environment,
     Expression,
     IterationElement,
@@ -32,7 +33,7 @@ def source_of(binding: Binding) -> str:
 def targets_of(target: m.Expr, binding: Binding) -> dict[str, Binding]:
     """Return the bindings of the names in a target to a value or its items.
 
-    The items are unknown unless the value is an element of an iterable or an unpacked item.
+    The items are unknown unless the value is derived from an expression.
     """
     name = target_name(target)
     if name is not None:
@@ -46,9 +47,9 @@ def targets_of(target: m.Expr, binding: Binding) -> dict[str, Binding]:
     )
     found: dict[str, Binding] = {}
     for index, item in enumerate(inner):
-        part: Binding = binding if isinstance(binding, (IterationElement, UnpackedPart)) else Unknown()
-        if isinstance(binding, IterationElement) and binding.index is None:
-            part = IterationElement(binding.source, index)
+        part: Binding = binding if isinstance(binding, Derived) else Unknown()
+        if isinstance(binding, (IterationElement, ContextResult)) and binding.index is None:
+            part = type(binding)(binding.source, index)
         found |= targets_of(item, part)
     return found
 

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import operator as operators
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from fsrace_lint.analysis.values.abstract_values import Argument
+from fsrace_lint.analysis.values.abstract_values import (
+    Argument,
+    ConditionalValue,
+    Expression,
+    Looped,
+    Union,
+)
 from fsrace_lint.analysis.values.call_arguments import bind
 from fsrace_lint.syntax import model as m
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Iterable
 
-    from fsrace_lint.analysis.values.abstract_values import Environment
+    from fsrace_lint.analysis.values.abstract_values import Binding, Environment
     from fsrace_lint.program.modules import LinkedFunction
 
+Values: TypeAlias = "tuple[object, ...]"
+"""All values that an expression can have, or nothing if they are not known."""
+
+_DEEPEST: Final = 8
+"""The maximum number of bindings through which a constant is followed."""
 _COMPARED: Final[dict[str, Callable[[object, object], bool]]] = {
     "==": operators.eq,
     "!=": operators.ne,
@@ -22,36 +33,147 @@ _COMPARED: Final[dict[str, Callable[[object, object], bool]]] = {
     "is not": operators.is_not,
 }
 """The comparison operators on constants. `is` is meaningful for None, True, and False."""
+_ORDERED: Final[dict[str, Callable[[float, float], bool]]] = {
+    "<": operators.lt,
+    "<=": operators.le,
+    ">": operators.gt,
+    ">=": operators.ge,
+}
 _MEMBERSHIP: Final = {"in": True, "not in": False}
 """The results of the operators for members."""
+_COLLECTIONS: Final = (m.Name("frozenset"), m.Name("list"), m.Name("set"), m.Name("tuple"))
 
 
 def constant_passed(expr: m.Expr, call: m.Call, callee: LinkedFunction) -> m.Constant | None:
     """Return the constant that a call passes for a parameter of the callee, or its constant default."""
     parameter = callee.parameters.get(expr.id) if isinstance(expr, m.Name) else None
-    value = None if parameter is None else bind(call, callee).argument_for(parameter) or parameter.default
+    value = None if parameter is None else _passed(call, callee, parameter)
     return value if isinstance(value, m.Constant) else None
 
 
-def refutes(call: m.Call, callee: LinkedFunction, test: m.Expr, scope: Environment, *, truth: bool) -> bool:
-    """Return whether the constant arguments of a call rule out one result of a condition.
+class ConstantReader:
+    """Finds the constants that an expression can be, by the bindings of its function alone."""
+
+    def passed(self, argument: Argument) -> Values:
+        """Return the constants that callers pass for a parameter. Subclasses override this."""
+        del argument
+        return ()
+
+    def attribute(self, expr: m.Attribute, scope: Environment) -> Values:
+        """Return the constants of an attribute that the function itself does not set."""
+        del expr, scope
+        return ()
+
+    def outcome(self, test: m.Expr, scope: Environment) -> bool | None:
+        """Return the result of a condition, or None if constants do not determine it."""
+        return outcome(test, lambda expr: self.values(expr, scope))
+
+    def values(self, expr: m.Expr, scope: Environment, depth: int = 0) -> Values:
+        """Return the constants that an expression can be, or nothing if it can be anything else.
+
+        Args:
+            expr: The expression: a constant, a name, an attribute of `self`, or a choice of these.
+            scope: The environment in which it is evaluated.
+            depth: The number of bindings so far.
+        """
+        match expr:
+            case m.Constant(value=value):
+                return (value,)
+            case m.Name(id=name):
+                return self.of_binding(scope.get(name), depth)
+            case m.Attribute(value=m.Name(id=owner), name=name):
+                bound = scope.get(f"{owner}.{name}") if _is_set_only_in(scope.function, owner, name) else None
+                return self.attribute(expr, scope) if bound is None else self.of_binding(bound, depth)
+            case m.Conditional(test=test, body=body, orelse=orelse):
+                sides = Expression(body, scope), Expression(orelse, scope)
+                return self._chosen(Expression(test, scope), sides, depth)
+            case _:
+                return ()
+
+    def of_binding(self, binding: Binding | None, depth: int = 0) -> Values:
+        """Return the constants that a binding can be, or nothing if it can be anything else."""
+        if depth > _DEEPEST:
+            return ()
+        match binding:
+            case Argument():
+                return self.passed(binding)
+            case Expression(expr=expr, scope=scope):
+                return self.values(expr, scope, depth + 1)
+            case ConditionalValue(options=(body, orelse), test=test):
+                return self._chosen(test, (body, orelse), depth)
+            case Union(options=options):
+                return all_values(self.of_binding(option, depth + 1) for option in options)
+            case Looped(before=before, test=test):
+                is_run = self.outcome(test.expr, test.scope)
+                return self.of_binding(before, depth + 1) if is_run is False else ()
+            case _:
+                return ()
+
+    def _chosen(self, test: Expression, sides: tuple[Binding, Binding], depth: int) -> Values:
+        """Return the values of the side that a condition selects, or of both sides."""
+        is_first = self.outcome(test.expr, test.scope)
+        chosen = sides if is_first is None else sides[:1] if is_first else sides[1:]
+        return all_values(self.of_binding(side, depth + 1) for side in chosen)
+
+
+class _AtCall(ConstantReader):
+    """Reads the parameters of a function as one call passes them."""
+
+    def __init__(self, call: m.Call, scope: Environment, callee: LinkedFunction) -> None:
+        self._call, self._scope, self._callee = call, scope, callee
+        self.asked = False
+
+    def passed(self, argument: Argument) -> Values:
+        self.asked = True
+        is_own = argument.function is self._callee
+        value = _passed(self._call, self._callee, argument.parameter) if is_own else None
+        return () if value is None else ConstantReader().values(value, self._scope)
+
+
+def refutes(
+    call: m.Call, outer: Environment, callee: LinkedFunction, test: Expression, *, truth: bool
+) -> bool:
+    """Return whether the constant arguments of a call rule out one result of a condition in the callee.
 
     Args:
         call: The call.
+        outer: The environment of the call.
         callee: The function that it calls.
-        test: The condition in the callee.
-        scope: The environment of the condition. Parameters that were rebound are ignored.
+        test: The condition. Parameters that were rebound to other values are ignored.
         truth: The result to rule out.
     """
-
-    def values_of(expr: m.Expr) -> tuple[object, ...]:
-        constant = _kept(call, callee, expr, scope)
-        return () if constant is None else (constant.value,)
-
-    return outcome(test, values_of) is (not truth)
+    reader = _AtCall(call, outer, callee)
+    result = reader.outcome(test.expr, test.scope)
+    return reader.asked and result is (not truth)
 
 
-def outcome(test: m.Expr, values_of: Callable[[m.Expr], Collection[object]]) -> bool | None:
+def _passed(call: m.Call, callee: LinkedFunction, parameter: m.Parameter) -> m.Expr | None:
+    """Return the argument of a call for a parameter, or a constant default."""
+    value = bind(call, callee).argument_for(parameter)
+    return parameter.default if value is None and isinstance(parameter.default, m.Constant) else value
+
+
+def all_values(found: Iterable[Values]) -> Values:
+    """Return the values of all alternatives, or nothing if those of one are not known."""
+    alternatives = tuple(found)
+    return tuple(value for values in alternatives for value in values) if all(alternatives) else ()
+
+
+def _is_set_only_in(function: LinkedFunction, owner: str, name: str) -> bool:
+    """Return whether `owner.name` is an attribute of the object of a method that no other method sets."""
+    if not is_object(function, owner) or function.owner is None:
+        return False
+    setters = (method for each in function.owner.relatives for method in each.binding(name))
+    return all(method is function for method in setters)
+
+
+def is_object(function: LinkedFunction, name: str) -> bool:
+    """Return whether a name is the first parameter of a method."""
+    parameters = function.facts.parameters[:1] if function.takes_object else ()
+    return any(parameter.name == name for parameter in parameters)
+
+
+def outcome(test: m.Expr, values_of: Callable[[m.Expr], Values]) -> bool | None:
     """Return the result of a condition, or None if the values of its parts do not determine it.
 
     Args:
@@ -76,24 +198,34 @@ def outcome(test: m.Expr, values_of: Callable[[m.Expr], Collection[object]]) -> 
 
 
 def _compared(
-    operator: str, left: m.Expr, right: m.Expr, values_of: Callable[[m.Expr], Collection[object]]
-) -> set[bool]:
-    """Return the results of a comparison with a constant, or of a test for membership in constants."""
-    match right:
-        case m.Constant(value=other) if operator in _COMPARED:
-            return {_COMPARED[operator](value, other) for value in values_of(left)}
-        case m.Sequence(items=items) if operator in _MEMBERSHIP:
-            others = [item.value for item in items if isinstance(item, m.Constant)]
-            known = len(others) == len(items)
-            return {(value in others) is _MEMBERSHIP[operator] for value in values_of(left) if known}
+    operator: str, left: m.Expr, right: m.Expr, values_of: Callable[[m.Expr], Values]
+) -> set[bool | None]:
+    """Return the results of a comparison of constants, or of a test for membership in constants."""
+    if isinstance(right, m.Call) and right.function in _COLLECTIONS and len(right.arguments) == 1:
+        right = right.arguments[0]
+    ones, others = _side(left, values_of), _side(right, values_of)
+    return {_result(operator, one, other) for one in ones for other in others}
+
+
+def _side(expr: m.Expr, values_of: Callable[[m.Expr], Values]) -> Values:
+    """Return the values of one side of a comparison. A display of constants is one value."""
+    match expr:
+        case m.Constant(value=value):
+            return (value,)
+        case m.Sequence(items=items):
+            constants = tuple(item.value for item in items if isinstance(item, m.Constant))
+            return (constants,) if len(constants) == len(items) else ()
         case _:
-            return set()
+            return values_of(expr)
 
 
-def _kept(call: m.Call, callee: LinkedFunction, expr: m.Expr, scope: Environment) -> m.Constant | None:
-    """Return the constant that a call passes for a parameter, if the parameter was not rebound."""
-    if not isinstance(expr, m.Name):
-        return None
-    bound = scope.get(expr.id)
-    own = isinstance(bound, Argument) and bound.function is callee
-    return constant_passed(expr, call, callee) if own else None
+def _result(operator: str, one: object, other: object) -> bool | None:
+    """Return the result of a comparison of two values, or None if it is not known."""
+    if operator in _COMPARED:
+        return _COMPARED[operator](one, other)
+    if operator in _ORDERED and isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        return _ORDERED[operator](one, other)
+    is_text = isinstance(one, str) and isinstance(other, str)
+    if operator in _MEMBERSHIP and (is_text or isinstance(other, tuple)):
+        return (one in other) is _MEMBERSHIP[operator]  # type: ignore[operator]
+    return None

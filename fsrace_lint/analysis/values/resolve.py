@@ -14,6 +14,7 @@ from fsrace_lint.analysis.values.abstract_values import (
     Union,
     UnpackedPart,
 )
+from fsrace_lint.analysis.values.call_arguments import library_argument
 from fsrace_lint.analysis.values.container_elements import Elements, step_to
 from fsrace_lint.analysis.values.module_members import ModuleMembers
 from fsrace_lint.analysis.values.type_hints import TypeHints
@@ -32,10 +33,10 @@ from fsrace_lint.program.symbols import (
 )
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.annotations import EACH
-from fsrace_lint.syntax.ast_names import dotted, is_super, only_result
+from fsrace_lint.syntax.ast_names import dotted, is_super, last_name, only_result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from fsrace_lint.analysis.interpretation import Interpretation
     from fsrace_lint.analysis.values.abstract_values import Binding
@@ -160,8 +161,16 @@ class Resolver(ModuleMembers):
         if enter is not None:
             return self._returned_by(enter, depth)
         if entity is None and isinstance(expr, m.Call):
-            return self.elements.part(expr, scope, (EACH,), depth)
+            return self.elements.part(expr, scope, (EACH,), depth) or self._yielded(expr, scope, depth)
         return entity
+
+    def _yielded(self, call: m.Call, scope: Environment, depth: int) -> Symbol | None:
+        """Return the symbol of a value that the generator function which a call runs yields, or None."""
+        callee = self.symbol(call.function, scope, depth)
+        points = self.interpretation.yield_points(callee) if isinstance(callee, LinkedFunction) else ()
+        return _first(
+            self.symbol(each.value, each.state.scope, depth + 2) for each in points if each.value is not None
+        )
 
     def binding(self, name: str, scope: Environment) -> Binding | None:
         """Return the binding of a variable that is local, of an enclosing function, or of the module."""
@@ -301,12 +310,30 @@ class Resolver(ModuleMembers):
             if relative.may_set(name):
                 outer = relative.module.functions[relative.facts.parent]
                 constant = relative.constant(name)
-                found += self._bound_by(outer, f"{relative.facts.name}.{name}", constant)
+                bound = self._bound_by(outer, f"{relative.facts.name}.{name}", constant)
+                is_field = any(name == each for each, _ in relative.facts.annotated)
+                found += (value for each in bound for value in self._at_first(each, is_field=is_field))
             for method in relative.binding(name):
                 own = f"{method.facts.parameters[0].name}.{name}"
                 constant = relative.constant_of_objects(method, name)
                 found += self._bound_by(method, own, constant)
         return found
+
+    def _at_first(self, bound: Binding, *, is_field: bool) -> Iterator[Binding]:
+        """Yield the value of an attribute in a class body, or what the factory of a field creates.
+
+        Fields without a factory get their values from callers.
+        """
+        match bound:
+            case Expression(expr=m.Call() as call, scope=scope) if (
+                last_name(call.function) in self.catalog.last_names["field"]
+            ):
+                entry = self.catalog.exact("field", self.qualify(call.function, scope) or "")
+                factory = None if entry is None else library_argument(call, entry.factory)
+                if factory is not None:
+                    yield Expression(m.Call(factory, (), (), call.span), scope)
+            case _ if not is_field:
+                yield bound
 
     def _bound_by(
         self, function: LinkedFunction, name: str, constant: m.Constant | None
