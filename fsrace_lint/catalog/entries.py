@@ -95,6 +95,8 @@ class Effect(CatalogEntry, frozen=True, kw_only=True):
     """Flags that make the result appear atomically (any one is enough)."""
     tree: bool = False
     """Whether it copies or deletes a directory with its whole content."""
+    saves_model: bool = False
+    """Whether it saves the weights of a model, or the state of a run, to load them later."""
     condition: str = ""
     """The argument that decides whether this process does it at all: `:is_main_process=true`.
 
@@ -212,6 +214,10 @@ class Hook(CatalogEntry, frozen=True, kw_only=True):
 
     runs: Literal["every", "worker", "global", "local", "group"]
     """Which processes call it: every process, every worker of every process, or rank 0 of a scope."""
+    barrier: bool = False
+    """Whether all processes wait for it before they call other hooks of the object."""
+    restores: bool = False
+    """Whether it restores a state that an earlier part of the job, or an earlier job, left on disk."""
 
 
 class Callback(CatalogEntry, frozen=True, kw_only=True):
@@ -366,6 +372,8 @@ class Private(CatalogEntry, frozen=True, kw_only=True):
     """Why it differs: a process ID, the clock, chance, a new path, an address, or another reason (`own`)."""
     folder: str = ""
     """The argument with the parent directory. If the call omits it, the path is on the disk of the node."""
+    is_fine: bool = False
+    """Whether the value is a time with fractions of a second, so that no two processes get the same."""
 
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("folder",)
 
@@ -373,13 +381,16 @@ class Private(CatalogEntry, frozen=True, kw_only=True):
 class PathWord(CatalogEntry, frozen=True, kw_only=True):
     """A word in the name of a file or directory that shows its purpose."""
 
-    means: Literal["pointer", "record", "description", "checkpoint", "data", "number", "scratch"]
+    means: Literal[
+        "pointer", "record", "description", "settings", "checkpoint", "share", "data", "number", "scratch"
+    ]
     """The purpose.
 
     Three kinds of files are overwritten and read back. A `pointer` says where to continue, a `record`
-    describes the run, and a `description` describes other files. A run continues from a `checkpoint`;
-    `data` is none of these. A `number` identifies one file of a series, whose files are not overwritten.
-    A `scratch` file is soon deleted.
+    describes the run, and a `description` describes other files. The `settings` of a run are read to use its
+    results. A run continues from a `checkpoint`; `data` is none of these. A `share` is what each process
+    makes of its part of the work. A `number` identifies one file of a series, whose files are not
+    overwritten. A `scratch` file is soon deleted.
     """
 
 
@@ -391,8 +402,11 @@ class Response(PlainEntry, frozen=True, kw_only=True):
     """A call whose result is the response of a server, or the stream to read it from."""
 
 
-class Barrier(PlainEntry, frozen=True, kw_only=True):
+class Barrier(CatalogEntry, frozen=True, kw_only=True):
     """A call in which every process waits for all other processes."""
+
+    bare: bool = False
+    """Whether only a call without arguments waits."""
 
 
 class InProcess(PlainEntry, frozen=True, kw_only=True):
@@ -410,13 +424,17 @@ class Driver(PlainEntry, frozen=True, kw_only=True):
 class ArgumentParser(CatalogEntry, frozen=True, kw_only=True):
     """A call that describes the arguments of the program, or parses them."""
 
-    does: Literal["parse", "add", "add-commands", "add-command", "set-defaults"]
+    does: Literal["parse", "add", "add-commands", "add-command", "set-defaults", "define", "flags"]
     """What the call does.
 
     `parse` returns the parsed arguments. `add` describes an argument, `add-commands` the argument that names
     a subcommand, and `add-command` one subcommand. `set-defaults` sets values, such as the function that runs
-    a subcommand.
+    a subcommand. `define` describes an option of the whole program, by its name and its default, and `flags`
+    is the object with the values of these options.
     """
+    value: Literal["text", "flag", "other"] = "other"
+    """What an option holds that `define` describes: the word in the command, or whether it is on."""
+
     words: str = ""
     """The argument with the words to parse. If the call omits it, the words are those of the command."""
 
@@ -446,12 +464,27 @@ class SleepEntry(PlainEntry, frozen=True, kw_only=True):
 class IteratorEntry(CatalogEntry, frozen=True, kw_only=True):
     """A call that a loop iterates over and that yields what it wraps, such as a progress bar."""
 
-    yields: Literal["argument", "numbers", "share"]
+    yields: Literal["argument", "batches", "numbers", "share"]
     """What the loop receives.
 
     `argument` means the elements of the first argument in order, `numbers` numbers as from `range`, and
-    `share` elements that no other process gets.
+    `share` elements that no other process gets. `batches` means batches of samples, which differ between
+    processes only if `sampled` is true.
     """
+
+    sampled: bool | str = False
+    """Whether a sampler divides the samples among the processes, or the arguments with such a sampler."""
+
+    FLAGS: ClassVar[tuple[str, ...]] = ("sampled",)
+
+
+class Field(CatalogEntry, frozen=True, kw_only=True):
+    """A call in the body of a class that declares a field and describes its default value."""
+
+    factory: str
+    """The argument with the function that creates the default value for each object."""
+
+    ARGUMENTS: ClassVar[tuple[str, ...]] = ("factory",)
 
 
 class Pure(PlainEntry, frozen=True, kw_only=True):

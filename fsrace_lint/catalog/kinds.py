@@ -47,5 +47,6 @@ KINDS: Final[dict[str, type[CatalogEntry]]] = {
     "suppressor": e.Suppressor,
     "exit": e.Exit,
     "iterator": e.IteratorEntry,
+    "field": e.Field,
     "pure": e.Pure,
 }

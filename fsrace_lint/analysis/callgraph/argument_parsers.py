@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import last_name
 from fsrace_lint.syntax.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from fsrace_lint.analysis.values.constants import Values
 
 _FLAGS: Final = {"store_true": True, "store_false": False}
 """The actions of flags, and the values that the flags set."""
 _WITHOUT_VALUE: Final = frozenset({*_FLAGS, "store_const", "append_const", "count"})
 _WITH_VALUE: Final = frozenset({"store", "append", "extend"})
 _MANY: Final = frozenset({"+", "*"})
+_BOOLEANS: Final = {
+    **dict.fromkeys(("true", "t", "1", "yes", "y", "on"), True),
+    **dict.fromkeys(("false", "f", "0", "no", "n", "off"), False),
+}
+"""The words for the values of a flag, in lower case."""
+_SWITCH: Final = "BooleanOptionalAction"
+"""The action of a flag that `--no-name` switches off."""
 _OTHER: Final = object()
 """A value that differs from all constants in the code."""
-
-Values: TypeAlias = "tuple[object, ...]"
-"""All values that an expression can have, or nothing if they are not known."""
 
 
 class Described(Record, frozen=True, eq=False):
@@ -44,7 +51,18 @@ class Described(Record, frozen=True, eq=False):
     @property
     def spellings(self) -> tuple[str, ...]:
         """The spellings of an option."""
-        return tuple(name for name in self.names if name.startswith("-"))
+        return tuple(name for name in (*self.names, *self.negated) if name.startswith("-"))
+
+    @property
+    def negated(self) -> tuple[str, ...]:
+        """The spellings that switch a flag off."""
+        long = (f"--no-{name[2:]}" for name in self.names if name.startswith("--"))
+        return tuple(long) if self.is_switch else ()
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether the option is a flag that a command can switch on and off."""
+        return self._name("action") == _SWITCH
 
     @property
     def destination(self) -> object:
@@ -68,9 +86,25 @@ class Described(Record, frozen=True, eq=False):
         """Return whether the call passes one of some keywords, or may do so with `**`."""
         return any(each.name is None or each.name in keywords for each in self.call.keywords)
 
+    def _keyword(self, name: str) -> m.Expr | None:
+        return next((each.value for each in self.call.keywords if each.name == name), None)
+
+    def _name(self, keyword: str) -> str:
+        """Return the last name of what a keyword argument refers to, or an empty string."""
+        value = self._keyword(keyword)
+        return "" if value is None else last_name(value)
+
+    @property
+    def converts(self) -> bool:
+        """Whether the call may pass a function that converts the words."""
+        return any(
+            each.name is None or (each.name == "type" and each.value != m.Name("str"))
+            for each in self.call.keywords
+        )
+
     def constants(self, keyword: str) -> Values:
         """Return the constants in a keyword argument."""
-        value = next((each.value for each in self.call.keywords if each.name == keyword), None)
+        value = self._keyword(keyword)
         items = value.items if isinstance(value, m.Sequence) else (value,)
         return tuple(each.value for each in items if isinstance(each, m.Constant))
 
@@ -80,6 +114,8 @@ class Described(Record, frozen=True, eq=False):
         Returns:
             The value, empty if it is not known, and whether it is known where the value ends.
         """
+        if self.is_switch:
+            return "true", True
         if self.action in _WITHOUT_VALUE:
             return "", True
         if not self.passes("nargs"):
@@ -96,8 +132,77 @@ class Described(Record, frozen=True, eq=False):
         one that the code compares it with.
         """
         if self.passes("default") and self.constants("default") != (None,):
-            return () if self.passes("type") else self.constants("default")
+            return () if self.converts else self.constants("default")
         return (None, _OTHER) if self.flag is None else (not self.flag,)
+
+    def values(self, options: Mapping[str, str], *, is_complete: bool) -> Values:
+        """Return the values that an option can have.
+
+        Args:
+            options: The values of the options in a command, by spelling. An empty value is not known.
+            is_complete: Whether the command contains no further options.
+        """
+        given = {name: options[name] for name in self.spellings if name in options}
+        if not given:
+            return self.default if is_complete and not self.passes("required") else ()
+        if self.flag is not None:
+            return (self.flag,)
+        if self.is_switch or (self._reads_boolean and not self.passes("nargs", "action")):
+            words = {name: _BOOLEANS.get(word.lower()) for name, word in given.items()}
+            is_known = None not in words.values()
+            return tuple(word is not (name in self.negated) for name, word in words.items() if is_known)
+        texts = tuple(given.values())
+        return texts if all(texts) and self._is_text else ()
+
+    @property
+    def _is_text(self) -> bool:
+        """Whether the value is the word in the command."""
+        return not (self.converts or self.passes("nargs", "action"))
+
+    @property
+    def _reads_boolean(self) -> bool:
+        """Whether a function such as `str2bool` reads the value. `bool` is true for any word."""
+        name = self._name("type")
+        return "bool" in name.lower() and name != "bool"
+
+
+class DefinedFlag(Described, frozen=True, eq=False):
+    """A call that describes an option of the whole program, by its name and its default.
+
+    Attributes:
+        value: What the option holds, as in the library models.
+    """
+
+    value: str = "other"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The spellings, but not those that switch a flag off."""
+        name = next((each.value for each in self.call.arguments[:1] if isinstance(each, m.Constant)), "")
+        return (f"--{name}", f"-{name}") if name else ()
+
+    @property
+    def negated(self) -> tuple[str, ...]:
+        """The spellings that switch a flag off."""
+        dashes = ("--", "-") if self.is_switch else ()
+        return tuple(f"{each}no{name.lstrip('-')}" for name in self.names[:1] for each in dashes)
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether the option is a flag that a command can switch on and off."""
+        return self.value == "flag"
+
+    @property
+    def default(self) -> Values:
+        """The default, if it is a constant. Without one, a command in documentation can omit the option."""
+        second = (each.value for each in self.call.arguments[1:2] if isinstance(each, m.Constant))
+        known = () if self.value == "other" else (*second, *self.constants("default"))
+        return (None, _OTHER) if known == (None,) else known
+
+    @property
+    def _is_text(self) -> bool:
+        """Whether the value is the word in the command."""
+        return self.value == "text"
 
 
 class ParsedWords(Record, frozen=True, eq=False):
@@ -108,32 +213,38 @@ class ParsedWords(Record, frozen=True, eq=False):
         positional: The first words that belong to no option.
         options: The values of the options, by spelling. An empty value is not known.
         is_complete: Whether no further arguments are possible.
+        has_all_options: Whether no further options that are described are possible.
     """
 
     described: Sequence[Described]
     positional: tuple[str, ...]
     options: Mapping[str, str]
     is_complete: bool
+    has_all_options: bool
 
     @classmethod
     def of(cls, words: Sequence[str], described: Sequence[Described]) -> ParsedWords:
-        """Divide words until one is not known, or is no option that is described."""
-        options = [each for each in described if each.does == "add"]
+        """Divide words. After one that is not known, only options count."""
+        options = [each for each in described if each.does in {"add", "define"}]
         positional: list[str] = []
         found: dict[str, str] = {}
         waiting = [*reversed(words)]
-        is_known = True
-        while waiting and is_known:
+        is_complete = has_all_options = True
+        while waiting:
             name, equals, value = waiting[-1].partition("=")
             option = next((each for each in options if name in each.spellings), None)
             if option is not None:
                 waiting.pop()
                 found[name], is_known = (value, True) if equals else option.take(waiting)
-            elif name and not name.startswith("-"):
+                is_complete = is_complete and is_known
+                has_all_options = has_all_options and is_known
+            elif is_complete and name and not name.startswith("-"):
                 positional.append(waiting.pop())
             else:
-                is_known = False
-        return cls(described, tuple(positional), found, is_known)
+                waiting.pop()
+                is_complete = False
+                has_all_options = has_all_options and _is_other(name, options)
+        return cls(described, tuple(positional), found, is_complete, has_all_options)
 
     @property
     def _subcommands(self) -> frozenset[str]:
@@ -157,8 +268,11 @@ class ParsedWords(Record, frozen=True, eq=False):
         for each in self.described:
             if each.does == "set-defaults" and each.passes(destination):
                 values = each.constants(destination)
-            elif each.does in {"add", "add-commands"} and each.destination == destination:
-                values = self._of_option(each) if each.spellings else self._of_positional(each)
+            elif each.does in {"add", "add-commands", "define"} and each.destination == destination:
+                if each.spellings:
+                    values = each.values(self.options, is_complete=self.has_all_options)
+                else:
+                    values = self._of_positional(each)
             else:
                 continue
             if not values:
@@ -166,19 +280,16 @@ class ParsedWords(Record, frozen=True, eq=False):
             found += values
         return tuple(found)
 
-    def _of_option(self, option: Described) -> Values:
-        given = tuple(self.options[name] for name in option.spellings if name in self.options)
-        if given and option.flag is not None:
-            return (option.flag,)
-        if given:
-            return given if all(given) and not option.passes("type", "nargs", "action") else ()
-        return option.default if self.is_complete and not option.passes("required") else ()
-
     def _of_positional(self, argument: Described) -> Values:
         """Return the first positional word, if it must be this argument."""
         first = self.positional[:1] if argument.is_first else ()
         if argument.does == "add":
             choices = argument.constants("choices")
-            is_only = not self._subcommands and not argument.passes("nargs", "type", "choices")
+            is_only = not (self._subcommands or argument.converts or argument.passes("nargs", "choices"))
             return first if is_only or set(first) <= set(choices) else ()
         return first if not self._is_nested and self._subcommands.issuperset(first) else ()
+
+
+def _is_other(word: str, options: Sequence[Described]) -> bool:
+    """Return whether a word is known, and cannot be the short form of one of some options."""
+    return bool(word) and not any(name.startswith(word) for each in options for name in each.spellings)

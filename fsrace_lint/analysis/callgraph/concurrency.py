@@ -28,6 +28,18 @@ class Evidence(enum.IntEnum):
     EVIDENT = 3
 
 
+class Doubt(enum.IntEnum):
+    """Why a call chain might not be what runs, weakest first.
+
+    `CLASS`: on the chain, an object of another class would run another method. `PROCESS`: a test on the chain
+    depends on the process, but it is not known which processes pass it.
+    """
+
+    NONE = 0
+    CLASS = 1
+    PROCESS = 2
+
+
 class ConcurrencyMarker(Record, frozen=True):
     """A place that shows that multiple processes run a function.
 
@@ -39,6 +51,7 @@ class ConcurrencyMarker(Record, frozen=True):
         role: Whether the processes are ranks of one job, or workers.
         direct: Whether the code at the place shows it, and not a function that it calls.
         is_launch: Whether it is a command that starts the program.
+        varies: Whether each process that the command starts gets other arguments.
     """
 
     place: Place
@@ -48,15 +61,17 @@ class ConcurrencyMarker(Record, frozen=True):
     role: Role = "rank"
     direct: bool = True
     is_launch: bool = False
+    varies: bool = False
 
 
 class Entry(enum.Enum):
-    """How code without callers is entered: by other code, as a command or a script, or by an import."""
+    """How code without callers is entered: by other code, as a command or a script, by imports, or never."""
 
     CALL = "call"
     COMMAND = "command"
     SCRIPT = "script"
     IMPORT = "import"
+    NEVER = "never"
 
 
 class ConcurrencyTrace(Record, frozen=True):
@@ -67,9 +82,21 @@ class ConcurrencyTrace(Record, frozen=True):
         call_chain: The call chain, nearest first.
         marker: The marker at its end. None if the evidence is less than `LIKELY`.
         entry: If there is no marker, how the function at the end of the chain is entered.
+        doubt: Why the chain is not certain.
     """
 
     evidence: Evidence
     call_chain: tuple[CallSite, ...]
     marker: ConcurrencyMarker | None
     entry: Entry = Entry.CALL
+    doubt: Doubt = Doubt.NONE
+
+    @property
+    def is_proof(self) -> bool:
+        """Whether no better evidence is possible: the processes that come here are started alike."""
+        return self.evidence is Evidence.EVIDENT and not self.varies and not self.doubt
+
+    @property
+    def varies(self) -> bool:
+        """Whether each process gets other arguments from the command that starts it."""
+        return self.marker is not None and self.marker.varies

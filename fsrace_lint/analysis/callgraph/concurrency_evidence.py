@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyTrace, Entry, Evidence
+from msgspec.structs import replace
+
+from fsrace_lint.analysis.callgraph.chain_steps import ChainDoubts, Step, above, place_of
+from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyTrace, Doubt, Entry, Evidence
 from fsrace_lint.analysis.callgraph.concurrency_markers import ConcurrencyMarkers, asks_for_main
+from fsrace_lint.analysis.callgraph.hook_programs import HookPrograms
 from fsrace_lint.analysis.callgraph.program_arguments import ProgramArguments
 from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
 from fsrace_lint.analysis.values.trace_back import expressions_of
 from fsrace_lint.catalog.lexicon import says, words
 from fsrace_lint.engine.query import query
-from fsrace_lint.files.spans import Place
 from fsrace_lint.syntax import model as m
-from fsrace_lint.syntax.ast_names import last_name
+from fsrace_lint.syntax.ast_names import decorator_names
 from fsrace_lint.syntax.identity import Identity
 
 if TYPE_CHECKING:
@@ -23,35 +26,18 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyMarker
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
-    from fsrace_lint.files.spans import Span
     from fsrace_lint.program.modules import LinkedClass, LinkedFunction, Module
     from fsrace_lint.program.programs import Programs
 
 _CLASSES_DEPTH: Final = 1
+_MOST_CHAINS: Final = 64
+"""The number of calls from which on a search no longer follows the constants of each chain to them."""
 _DEMONSTRATIONS: Final = frozenset({"demo", "demos", "example", "examples"})
 _RUN_BY_HAND: Final = _DEMONSTRATIONS | {"projects", "recipes", "scripts", "tools"}
 _BUILD: Final = "setup.py"
 
 _Caller: TypeAlias = "tuple[LinkedFunction, LinkedClass | None]"
 """A function in the call chain, and the class of the object whose method it is."""
-
-
-class _Step(NamedTuple):
-    """A call in the call chain.
-
-    Attributes:
-        call_site: The call.
-        owner: The class of the object whose method contains the call.
-        enters: Whether the chain continues in the called function.
-        called: The class of the object whose method is called.
-        driven: Whether a function before it in the chain is a driver.
-    """
-
-    call_site: CallSite
-    owner: LinkedClass | None
-    enters: bool = False
-    called: LinkedClass | None = None
-    driven: bool = False
 
 
 class _AfterSameTests:
@@ -72,7 +58,7 @@ class _AfterSameTests:
 
 
 class _Searched(NamedTuple):
-    """The result of a search that found nothing `EVIDENT`.
+    """The result of a search that found no proof.
 
     Attributes:
         callers: The functions of the call chains, each with the nearest call chain to it.
@@ -99,6 +85,8 @@ class ConcurrencyEvidence:
         self.programs = programs
         self.markers = ConcurrencyMarkers(entry_states, programs)
         self.arguments = ProgramArguments(entry_states)
+        self.hooks = HookPrograms(self.markers, programs)
+        self.doubts = ChainDoubts(entry_states)
 
     def trace(self, call_site: CallSite, *, by_one: bool = False) -> ConcurrencyTrace:
         """Return the evidence that multiple processes reach a call.
@@ -116,19 +104,28 @@ class ConcurrencyEvidence:
     def _trace(self, after: _AfterSameTests, by_one: bool) -> ConcurrencyTrace:  # noqa: FBT001  # a part of the key
         """Find the shortest call chain from a function with an `EVIDENT` marker, or else the best one.
 
+        A command that starts processes with different arguments counts only if no other marker is `EVIDENT`.
+
         A method is followed only to calls on compatible classes. A marker counts only if one process can pass
         both it and the call. There is no evidence if every call passes a constant that rules the call out, if
         some edges serialize their processes and the other edges have no marker, or if every chain leads
         through a driver.
         """
         call_site = after.call_site
-        if self._is_declared_single(call_site.function):
+        constants = self.markers.constants
+        undecided = constants.undecided(call_site)
+        if undecided is None or self._is_declared_single(call_site.function):
             return ConcurrencyTrace(Evidence.NONE, (), None)
-        start = _Step(call_site, call_site.function.owner)
-        ways: dict[_Step, tuple[CallSite, ...]] = {start: ()}
+        start = Step(
+            call_site,
+            call_site.function.owner,
+            doubt=Doubt.PROCESS if not by_one and self.doubts.may_select(call_site) else Doubt.NONE,
+            undecided=undecided,
+        )
+        ways: dict[Step, tuple[CallSite, ...]] = {start: ()}
         waiting = [start]
         callers: dict[_Caller, tuple[CallSite, ...]] = {}
-        complete: set[tuple[_Caller, bool]] = set()
+        complete: set[tuple[_Caller, bool, Doubt]] = set()
         roots: list[LinkedFunction] = []
         likely: list[ConcurrencyTrace] = []
         alone: tuple[CallSite, ...] | None = None
@@ -140,16 +137,17 @@ class ConcurrencyEvidence:
                 alone = way
                 continue
             likely += self._traces(step, (call_site, *way), by_one=by_one)
-            if likely and likely[-1].evidence is Evidence.EVIDENT:
+            if likely and likely[-1].is_proof:
                 return likely[-1]
             caller = here.function, class_
-            if not complete.isdisjoint({(caller, False), (caller, step.driven)}):
+            if any((caller, *each) in complete for each in step.at_most):
                 continue
             ways_in, edges, some_ordered = self._ways_to(here, by_one=by_one)
             is_ordered = is_ordered or (some_ordered and not likely)
-            if edges == ways_in:
-                complete.add((caller, step.driven))
-            elif not edges:
+            chains = constants.extended(edges, step.undecided if len(ways) < _MOST_CHAINS else ())
+            if len(chains) == len(ways_in):
+                complete |= set() if step.undecided else {(caller, step.driven, step.doubt)}
+            elif not chains:
                 alone = way
                 continue
             driven = step.driven or (not by_one and self.markers.drivers.is_driver(here.function))
@@ -158,15 +156,19 @@ class ConcurrencyEvidence:
                 continue
             callers.setdefault(caller, way)
             roots += () if ways_in else (here.function,)
-            steps = ((edge, each) for edge in edges for each in _above(edge, class_))
-            above = {each._replace(driven=driven): (*way, edge.call_site) for edge, each in steps}
-            new = {each: calls for each, calls in above.items() if each not in ways}
+            doubts = self.doubts.of(step, [edge for edge, _ in chains], by_one=by_one)
+            before = {
+                each._replace(driven=driven, undecided=undecided, doubt=doubt): (*way, edge.call_site)
+                for (edge, undecided), doubt in zip(chains, doubts, strict=True)
+                for each in above(edge, class_)
+            }
+            new = {each: calls for each, calls in before.items() if each not in ways}
             ways |= new
             waiting += new
         return self._best(call_site, _Searched(callers, roots, likely, alone, is_ordered))
 
-    def _traces(self, step: _Step, way: tuple[CallSite, ...], *, by_one: bool) -> Iterator[ConcurrencyTrace]:
-        """Yield the chains to the markers in the function of a call, until one is `EVIDENT`.
+    def _traces(self, step: Step, way: tuple[CallSite, ...], *, by_one: bool) -> Iterator[ConcurrencyTrace]:
+        """Yield the chains to the markers in the function of a call, until one is a proof.
 
         Args:
             step: The call.
@@ -175,12 +177,17 @@ class ConcurrencyEvidence:
         """
         here = step.call_site
         for marker in (*self._markers_at(step), *self._markers_around(here, len(way) - 1)):
-            trace: ConcurrencyTrace | None = ConcurrencyTrace(marker.evidence, way[1:], marker)
+            trace: ConcurrencyTrace | None = ConcurrencyTrace(
+                marker.evidence, way[1:], marker, doubt=step.doubt
+            )
             if marker.is_launch and marker == self.markers.launched(here.function):
-                trace = self._launched(way, here.function, by_one=by_one)
+                launched = self._launched(way, here.function, by_one=by_one)
+                trace = None if launched is None else replace(launched, doubt=step.doubt)
+            elif marker == self.markers.hooked(here.function) and self.hooks.is_in_one(here.function):
+                trace = None
             if trace is not None:
                 yield trace
-                if trace.evidence is Evidence.EVIDENT:
+                if trace.is_proof:
                     return
 
     def _launched(
@@ -224,31 +231,39 @@ class ConcurrencyEvidence:
         return None
 
     def _best(self, call_site: CallSite, search: _Searched) -> ConcurrencyTrace:
-        """Return the best evidence of a search that found nothing `EVIDENT`.
+        """Return the best evidence of a search that found no proof.
 
         In a program that one process runs, a file that is also used elsewhere can check ranks. This shows
         nothing about the program. A program that converts results can call functions that synchronize ranks.
         """
+        evident = [trace for trace in search.likely if trace.evidence is Evidence.EVIDENT]
+        if evident:
+            return min(evident, key=lambda trace: (trace.varies, trace.doubt))
         single = [root for root in search.roots if self._is_one_process(root, call_site, search.callers)]
         is_open = len(single) < len(search.roots) or (not search.roots and search.alone is None)
+        is_library = bool(search.roots) and self.is_library(call_site.function, search.roots)
         for trace in search.likely:
-            if is_open or (trace.marker is not None and self._counts(trace.marker, single)):
+            if is_open or is_library or (trace.marker is not None and self._counts(trace.marker, single)):
                 return trace
         if not search.roots:
             evidence = Evidence.PLAUSIBLE if is_open else Evidence.NONE
             return ConcurrencyTrace(evidence, search.alone or (), None)
-        is_library = self._is_library(call_site.function, search.roots)
-        root = search.roots[0]
-        way = next(way for (function, _), way in search.callers.items() if function is root)
         plausible = (is_open or is_library) and not search.is_ordered
         evidence = Evidence.PLAUSIBLE if plausible else Evidence.NONE
-        entry = self._entry(root, way[-1] if way else call_site) if is_open else Entry.CALL
-        return ConcurrencyTrace(evidence, way, None, entry)
+        entered = [self._entered(root, call_site, search) for root in search.roots]
+        other = (each for each in entered if each.entry in {Entry.CALL, Entry.IMPORT})
+        found = next(other, entered[0]) if entered[0].entry is Entry.COMMAND else entered[0]
+        return replace(found, evidence=evidence, entry=found.entry if is_open else Entry.CALL)
+
+    def _entered(self, root: LinkedFunction, call_site: CallSite, search: _Searched) -> ConcurrencyTrace:
+        """Return the nearest call chain from a function without callers, and how the function is entered."""
+        way = next(way for (function, _), way in search.callers.items() if function is root)
+        return ConcurrencyTrace(Evidence.PLAUSIBLE, way, None, self._entry(root, (call_site, *way)[-1]))
 
     def _counts(self, marker: ConcurrencyMarker, roots: Iterable[LinkedFunction]) -> bool:
         """Return whether a marker shows multiple processes of a program with one of some roots."""
         for root in roots:
-            paths = {module.path for module in (root.module, *self._importers(root.module))}
+            paths = {module.path for module in (root.module, *self.hooks.importers(root.module))}
             names = (root.module.name.rpartition(".")[2], root.facts.name)
             is_converter = any(says(name, "converter") for name in names)
             if marker.place.path in paths and (marker.direct or not is_converter):
@@ -267,9 +282,12 @@ class ConcurrencyEvidence:
             if not is_main:
                 return Entry.IMPORT
             return Entry.COMMAND if self._is_packaged(root) else Entry.SCRIPT
-        names = (last_name(_called(decorator)) for decorator in root.facts.decorators)
-        is_command = says(root.facts.name, "command") or any(says(name, "command") for name in names)
-        return Entry.COMMAND if is_command or self.programs.is_command(root) else Entry.CALL
+        names = (root.facts.name, *decorator_names(root.facts))
+        is_command = any(says(name, "command") for name in names) or self.programs.is_command(root)
+        if is_command and not self.programs.is_composed(root):
+            return Entry.COMMAND
+        importers = self.flows.resolver.importers(root.module)
+        return Entry.NEVER if self.flows.table.is_unused(root, importers) else Entry.CALL
 
     def _is_one_process(
         self, root: LinkedFunction, call_site: CallSite, ways: Mapping[_Caller, tuple[CallSite, ...]]
@@ -284,6 +302,8 @@ class ConcurrencyEvidence:
         """
         if any(self.markers.may_launch(caller) for caller, _ in ways):
             return False
+        if self.markers.hooked(root) is not None:
+            return self.hooks.is_in_one(root)
         launches = self.programs.launches_of(root)
         plain = [launch for launch in launches if not launch.several]
         if len(plain) == len(launches):
@@ -307,7 +327,7 @@ class ConcurrencyEvidence:
         above = self.entry_states.upward(function, ways)
         return single.issuperset(each for each in above if each in single or not ways(each))
 
-    def _is_library(self, function: LinkedFunction, roots: Sequence[LinkedFunction]) -> bool:
+    def is_library(self, function: LinkedFunction, roots: Sequence[LinkedFunction]) -> bool:
         """Return whether a function belongs to a package that only demonstrations call."""
         demonstrations = all(root.module.relative.split("/")[0] in _DEMONSTRATIONS for root in roots)
         return demonstrations and function.module.relative.split("/")[0] not in _RUN_BY_HAND
@@ -350,14 +370,14 @@ class ConcurrencyEvidence:
         package = function.module.name.rpartition(".")[0]
         return bool(package) and self.flows.table.exact(package) is not None
 
-    def _markers_at(self, step: _Step) -> Iterator[ConcurrencyMarker]:
+    def _markers_at(self, step: Step) -> Iterator[ConcurrencyMarker]:
         """Yield the markers in the function of a call that a process can pass together with the call.
 
         A marker in a callee counts only if the call chain does not enter that callee.
         """
         call_site = step.call_site
         entered = (
-            _place(call_site.function, call_site.call.span)
+            place_of(call_site.function, call_site.call.span)
             if step.enters and not self.markers.is_marker(call_site)
             else None
         )
@@ -366,14 +386,14 @@ class ConcurrencyEvidence:
             if passed and not self._makes_another(marker, step):
                 yield marker
 
-    def _makes_another(self, marker: ConcurrencyMarker, step: _Step) -> bool:
+    def _makes_another(self, marker: ConcurrencyMarker, step: Step) -> bool:
         """Return whether a marker is the creation of the receiver of a call, but as an unrelated class."""
         called, scope = step.call_site.call.function, step.call_site.state.scope
         on = called.value if step.called is not None and isinstance(called, m.Attribute) else None
         for made in expressions_of(scope.get(on.id) if isinstance(on, m.Name) else None):
             if (
                 isinstance(made.expr, m.Call)
-                and _place(step.call_site.function, made.expr.span) == marker.place
+                and place_of(step.call_site.function, made.expr.span) == marker.place
             ):
                 class_ = self.flows.resolver.class_of(self.flows.resolver.of_binding(made))
                 return class_ is not None and step.called not in class_.relatives
@@ -411,40 +431,5 @@ class ConcurrencyEvidence:
 
     def _markers_of_importers(self, module: Module) -> Iterator[ConcurrencyMarker]:
         """Yield the markers in the files that import a module, directly or indirectly."""
-        for importer in self._importers(module):
+        for importer in self.hooks.importers(module):
             yield from (marker for marker, _ in self.markers.of(importer.functions[0]))
-
-    def _importers(self, module: Module) -> Iterator[Module]:
-        """Yield the files that import a module, directly or indirectly, nearest first."""
-        found, waiting = {module}, [module]
-        while waiting:
-            for importer in self.flows.resolver.importers(waiting.pop(0)):
-                if importer not in found:
-                    yield importer
-                    found.add(importer)
-                    waiting.append(importer)
-
-
-def _above(edge: CallEdge, class_: LinkedClass | None) -> Iterator[_Step]:
-    """Yield the step for a call edge, or nothing if the edge is a call on an unrelated class."""
-    function = edge.call_site.function
-    receiver = edge.receiver or (function.owner if edge.is_on_self else None)
-    if receiver is not None and class_ is not None and not edge.passed_as_callback:
-        is_heir = not edge.is_exact and receiver in class_.ancestors()
-        if class_ not in receiver.ancestors() and not is_heir:
-            return
-        class_ = class_ if receiver in class_.ancestors() else receiver
-    if edge.is_on_self and not edge.passed_as_callback:
-        yield _Step(edge.call_site, class_, enters=True)
-        return
-    called = class_ if edge.receiver is not None else None
-    yield _Step(edge.call_site, function.owner, not edge.passed_as_callback, called)
-
-
-def _called(decorator: m.Expr) -> m.Expr:
-    """Return the function of a decorator with or without arguments."""
-    return decorator.function if isinstance(decorator, m.Call) else decorator
-
-
-def _place(function: LinkedFunction, span: Span) -> Place:
-    return Place(function.module.path, span)

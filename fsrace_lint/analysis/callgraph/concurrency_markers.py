@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec.structs import replace
 
+from fsrace_lint.analysis.callgraph.call_edges import CallEdge
+from fsrace_lint.analysis.callgraph.chain_constants import ChainConstants
 from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyMarker, Evidence
 from fsrace_lint.analysis.callgraph.drivers import Drivers
+from fsrace_lint.analysis.callgraph.synchronizing_calls import synchronizes
 from fsrace_lint.analysis.dataflow.infeasible_paths import is_infeasible
-from fsrace_lint.analysis.dataflow.process_set import MAIN, SYNCHRONIZING, TOP
+from fsrace_lint.analysis.dataflow.process_set import MAIN, TOP
 from fsrace_lint.analysis.dataflow.rank_partition import WHETHER_DISTRIBUTED
 from fsrace_lint.analysis.ranks.rank_sources import TRANSPARENT
 from fsrace_lint.analysis.values.abstract_values import Expression, Union
@@ -26,12 +29,13 @@ from fsrace_lint.syntax.unparse import spell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fsrace_lint.analysis.callgraph.chain_constants import Calls
     from fsrace_lint.analysis.callgraph.concurrency import Role
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
     from fsrace_lint.analysis.values.abstract_values import Binding
     from fsrace_lint.catalog.entries import Launch, Spawn
-    from fsrace_lint.program.modules import LinkedFunction
+    from fsrace_lint.program.modules import LinkedFunction, Module
     from fsrace_lint.program.programs import Programs
 
 _HELPERS_DEPTH: Final = 3
@@ -79,6 +83,7 @@ class ConcurrencyMarkers:
         self.entry_states = entry_states
         self.programs = programs
         self.drivers = Drivers(self.flows)
+        self.constants = ChainConstants(entry_states)
 
     @query
     def of(self, function: LinkedFunction) -> tuple[Placed, ...]:
@@ -86,7 +91,7 @@ class ConcurrencyMarkers:
         whole = (
             self.launched(function),
             self._spawned(function),
-            self._hooked(function),
+            self.hooked(function),
             self._decorated(function),
         )
         everywhere: list[Placed] = [(marker, ()) for marker in whole if marker is not None]
@@ -142,7 +147,7 @@ class ConcurrencyMarkers:
             what = f"the code {asked} with `{spell(checked)}`"
             yield _marker(function, test.span, what), test.conditions
         for call_site in self._coordinating(function, 0):
-            chain = tuple(self._to_framework(call_site, 0))
+            chain = tuple(self._to_framework(call_site))
             called, leaf = (spell(each.call.function) for each in (call_site, chain[-1]))
             via = "" if leaf == called else f", which `{called}()` calls,"
             joins = self._starts(chain[-1])
@@ -154,13 +159,36 @@ class ConcurrencyMarkers:
             direct = len(chain) == 1
             yield replace(marker, starts=starts, direct=direct), call_site.state.conditions
 
-    def _to_framework(self, call_site: CallSite, depth: int) -> Iterator[CallSite]:
+    def _to_framework(self, call_site: CallSite) -> Iterator[CallSite]:
         """Yield a call that coordinates processes, and the calls by which it reaches the framework."""
         yield call_site
         callee = self.flows.resolver.callee(call_site.call, call_site.state.scope)
-        inner = () if callee is None else self._coordinating(callee, depth + 1)
-        if inner:
-            yield from self._to_framework(inner[0], depth + 1)
+        if callee is not None:
+            yield from self._way_down(call_site, callee, (), 1)
+
+    def _way_down(
+        self, call_site: CallSite, callee: LinkedFunction, before: Calls, depth: int
+    ) -> tuple[CallSite, ...]:
+        """Return the calls by which a call reaches the framework with the constants that are passed.
+
+        Args:
+            call_site: The call.
+            callee: The function that it calls.
+            before: The calls that lead to the call, the nearest one first.
+            depth: The call depth of the callee.
+        """
+        calls = CallEdge(call_site, passed_as_callback=False), *before
+        for inner in self._coordinating(callee, depth):
+            is_ruled_out = is_infeasible(call_site, callee, inner.state)
+            if is_ruled_out or self.constants.feasibility(inner.state, calls).is_ruled_out:
+                continue
+            further = self.flows.resolver.callee(inner.call, inner.state.scope)
+            if further is None or not self._coordinating(further, depth + 1):
+                return (inner,)
+            way = self._way_down(inner, further, calls, depth + 1)
+            if way or self.is_marker(inner):
+                return (inner, *way)
+        return ()
 
     def _starts(self, call_site: CallSite) -> bool:
         """Return whether a call starts processes or joins a job, and does not only synchronize."""
@@ -229,24 +257,21 @@ class ConcurrencyMarkers:
             entity = resolver.symbol(call_site.call.function, call_site.state.scope)
             name = None if isinstance(entity, Instance) else resolver.type_name(entity)
             callee = as_function(entity)
-            synchronizes = self._is_for_several(name or f"*.{last_name(call_site.call.function)}")
+            called = name or f"*.{last_name(call_site.call.function)}"
+            synchronizes = self._is_for_several(called, call_site.call)
             launch: Launch | None = self.catalog.find("launch", name)
             if callee is not None or synchronizes or launch is not None:
                 yield _Call(call_site, callee, synchronizes, launch)
 
     def _leads(self, call: _Call, depth: int) -> bool:
         """Return whether the callee coordinates processes, given the constants that the call passes."""
-        callee = call.callee
-        return callee is not None and any(
-            not is_infeasible(call.call_site, callee, inner.state)
-            for inner in self._coordinating(callee, depth)
-        )
+        return call.callee is not None and bool(self._way_down(call.call_site, call.callee, (), depth))
 
-    def _is_for_several(self, name: str) -> bool:
+    def _is_for_several(self, name: str, call: m.Call) -> bool:
         """Return whether a call synchronizes processes, and is neither conditional nor a model-wide save."""
         saver = self.catalog.find("collective-saver", name)
         certain = saver is None or (saver.when == "always" and saver.certain)
-        return certain and self.catalog.is_any(SYNCHRONIZING, name)
+        return certain and synchronizes(self.catalog, name, call)
 
     def synchronizes(self, call_site: CallSite) -> bool:
         """Return whether processes synchronize in a call, directly or in callees."""
@@ -256,6 +281,19 @@ class ConcurrencyMarkers:
         """Return whether any function in the file of a function has a marker."""
         inside = function.module.functions
         return any(any(map(markers, inside)) for markers in (self.ordered, self.asked, self.of))
+
+    @query
+    def is_distributed(self, module: Module) -> bool:
+        """Return whether a file checks ranks, synchronizes processes, or can start processes.
+
+        A trainer without an argument for the number of processes starts none.
+        """
+        checks = (self.ordered, self.asked, self._can_start)
+        return any(check(function) for function in module.functions for check in checks)
+
+    def _can_start(self, function: LinkedFunction) -> bool:
+        """Return whether a function calls a launcher that an argument tells the number of processes."""
+        return any(call.launch is not None and call.launch.count for call in self._calls_of(function))
 
     def runs_alone(self, function: LinkedFunction) -> bool:
         """Return whether a function fails in multiple processes, or launches exactly one process."""
@@ -295,9 +333,15 @@ class ConcurrencyMarkers:
             if launch.several and words in {None, launch.arguments}:
                 place = Place(launch.reported, Span(launch.line, 1, launch.line, 1))
                 number = "multiple" if launch.processes is None else launch.processes
-                what = f"`{launch.command}` starts {number} {launch.role}s"
+                given = " with different arguments" if launch.varies else ""
                 return ConcurrencyMarker(
-                    place, what, Evidence.EVIDENT, starts=True, role=launch.role, is_launch=True
+                    place,
+                    f"`{launch.command}` starts {number} {launch.role}s{given}",
+                    Evidence.EVIDENT,
+                    starts=True,
+                    role=launch.role,
+                    is_launch=True,
+                    varies=launch.varies,
                 )
         return None
 
@@ -314,9 +358,14 @@ class ConcurrencyMarkers:
                 return replace(marker, role=_role(edge.spawn))
         return None
 
-    def _hooked(self, function: LinkedFunction) -> ConcurrencyMarker | None:
+    @query
+    def hooked(self, function: LinkedFunction) -> ConcurrencyMarker | None:
+        """Return the framework that calls a function, as a marker.
+
+        A hook that restores a state is none: what it would create exists already.
+        """
         hook = self.entry_states.hooks.of(function)
-        if hook is None or hook.runs not in {"every", "worker"}:
+        if hook is None or hook.runs not in {"every", "worker"} or hook.restores:
             return None
         who = "every process" if hook.runs == "every" else "every worker process"
         what = f"the framework calls `{function.facts.name}()` in {who}"

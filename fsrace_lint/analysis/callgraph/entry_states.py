@@ -75,18 +75,33 @@ class EntryStates:
         """The rank tests, including the arguments of all callers."""
         self.rank_dependence = RankDependence(self.rank_tests)
         self.paths = PathNormalizer(self.rank_dependence)
-        self.protection = Protection(flows, self.summaries, self.rank_tests)
         self.hooks = FrameworkHooks(flows)
+        self.protection = Protection(self.hooks, self.summaries, self.rank_tests)
         self.creation = ObjectCreation(self)
         self.relevance = flows.relevance
 
     def callers(self, function: LinkedFunction) -> tuple[CallEdge, ...]:
-        """Return all resolved call edges into a function."""
-        return self._edges.callers(function)
+        """Return all resolved call edges into a function.
+
+        A hook that restores a state is left out if others call the function: it finds what they have made.
+        """
+        edges = self._edges.callers(function)
+        return tuple(edge for edge in edges if not self._restores(edge)) or edges
 
     def callers_lazily(self, function: LinkedFunction) -> Iterator[CallEdge]:
-        """Yield all call edges into a function as they are found, unordered."""
-        return self._edges.callers_lazily(function)
+        """Yield the call edges of `callers` as they are found, unordered."""
+        late, is_called = [], False
+        for edge in self._edges.callers_lazily(function):
+            if self._restores(edge):
+                late.append(edge)
+            else:
+                is_called = True
+                yield edge
+        yield from () if is_called else late
+
+    def _restores(self, edge: CallEdge) -> bool:
+        hook = self.hooks.of(edge.call_site.function)
+        return hook is not None and hook.restores
 
     def is_only_called(self, function: LinkedFunction) -> bool:
         """Return whether a function has callers, and is not passed as a callback."""
@@ -132,7 +147,7 @@ class EntryStates:
         if self.decorated(function) != TOP or self._is_locked_by_decorator(function):
             return
         is_called = False
-        for edge in self._edges.callers_lazily(function):
+        for edge in self.callers_lazily(function):
             is_called = True
             if self._entering(edge, _ANYBODY, function) == _ANYBODY:
                 yield edge.call_site.function

@@ -23,9 +23,9 @@ from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from fsrace_lint.analysis.dataflow.abstract_state import CallSite, ExitPoint, FlowResult
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite, ExitPoint, FlowResult, YieldPoint
     from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
     from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.catalog import Catalog
@@ -160,6 +160,15 @@ class FunctionFlows:
         """Return the exit points of a function, or nothing while it is being interpreted."""
         flow = self.flow(function)
         return () if flow is None else flow.exits
+
+    def yield_points(self, function: LinkedFunction) -> tuple[YieldPoint, ...]:
+        """Return the points at which a generator yields, or nothing while it is being interpreted."""
+        flow = self.flow(function) if function.facts.is_generator else None
+        return () if flow is None else flow.yields
+
+    def result_points(self, function: LinkedFunction) -> Sequence[ExitPoint]:
+        """Return the exit points of a function, or the points at which a generator yields."""
+        return self.yield_points(function) if function.facts.is_generator else self.exit_points(function)
 
     def return_values(self, function: LinkedFunction) -> tuple[Expression, ...]:
         """Return the return values of a function, or nothing while it is being interpreted."""

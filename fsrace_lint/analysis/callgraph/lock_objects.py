@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.values.abstract_values import (
@@ -168,19 +169,23 @@ class LockObjects:
     def takes_lock(self, function: LinkedFunction) -> bool:
         """Return whether a context manager of the project holds a lock during its body."""
         call_sites = self.flows.call_sites(function)
-        contexts = dict.fromkeys(context for call_site in call_sites for context in call_site.all_contexts)
-        if any(map(self.is_lock, contexts)):
+        is_generator = function.facts.is_generator
+        if is_generator:
+            around = [each.contexts for each in self.flows.yield_points(function)]
+        else:
+            around = [call_site.all_contexts for call_site in call_sites]
+        if any(map(self.is_lock, dict.fromkeys(itertools.chain.from_iterable(around)))):
             return True
-        return any(map(self._takes_at, call_sites))
+        return any(self._takes_at(call_site, created=not is_generator) for call_site in call_sites)
 
-    def _takes_at(self, call_site: CallSite) -> bool:
-        """Return whether a call acquires a lock, or enters one on an `ExitStack`."""
+    def _takes_at(self, call_site: CallSite, *, created: bool) -> bool:
+        """Return whether a call acquires a lock, enters one on an `ExitStack`, or creates one."""
         call, scope = call_site.call, call_site.state.scope
         entry = self.catalog.find("lock", self.flows.resolver.qualify(call.function, scope))
         if entry is not None and entry.kind == "enter":
             return any(self.is_lock(Expression(given, scope)) for given in call.arguments[:1])
         if entry is not None:
-            return bool(entry.kind != "within")
+            return entry.kind != "within" and (created or entry.kind != "context")
         acquires = self.flows.control_role(call.function, scope) == "acquire"
         if not acquires or not isinstance(call.function, m.Attribute):
             return False

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from fsrace_lint.analysis.callgraph.argument_parsers import Described, ParsedWords
+from fsrace_lint.analysis.callgraph.argument_parsers import DefinedFlag, Described, ParsedWords
+from fsrace_lint.analysis.callgraph.chain_constants import may_set_any
 from fsrace_lint.analysis.callgraph.parameter_values import value_passed
 from fsrace_lint.analysis.values.abstract_values import Argument, Environment, Expression, Union, UnpackedPart
 from fsrace_lint.analysis.values.call_arguments import library_argument
@@ -21,16 +22,13 @@ from fsrace_lint.syntax.traversal import bound_in
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fsrace_lint.analysis.callgraph.argument_parsers import Values
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.values.abstract_values import Binding
+    from fsrace_lint.analysis.values.constants import Values
     from fsrace_lint.catalog.entries import ArgumentParser
 
 _COMMAND_LINE: Final = "sys.argv"
-_SETTING: Final = frozenset({"setattr", "__dict__"})
-"""Names in code that can set any attribute, for example to the values of a settings file."""
-
 Item = TypeVar("Item")
 
 
@@ -84,11 +82,20 @@ class ProgramArguments:
                 known = words[:place] if self._is_command_line(value, origin.scope) else ()
                 return known[place - 1 :] if all(known) else ()
             case m.Attribute(value=namespace, name=name):
-                modules = _modules(self._calls("parse", namespace, origin.scope))
+                modules = self._parsers(namespace, origin.scope)
                 is_set = any(_sets(module, name) for module in modules)
                 return () if is_set else self._parsed(words, modules).values(name)
             case _:
                 return ()
+
+    def _parsers(self, namespace: m.Expr, scope: Environment) -> frozenset[Module]:
+        """Return the files that parse the arguments in an object, or use the options of the whole program."""
+        origins = self._origins(namespace, scope)
+        names = [self.flows.resolver.qualify(origin.expr, origin.scope) for origin in origins]
+        entries = [name and self.catalog.exact("argument-parser", name) for name in names]
+        if entries and all(entry and entry.does == "flags" for entry in entries):
+            return frozenset({scope.function.module})
+        return _modules(self._calls("parse", namespace, scope))
 
     def _is_command_line(self, expr: m.Expr, scope: Environment) -> bool:
         return self.flows.resolver.qualify(expr, scope) == _COMMAND_LINE
@@ -194,7 +201,11 @@ class ProgramArguments:
         for call_site in self.flows.call_sites(function):
             entry = self._entry(call_site.call, call_site.state.scope)
             if entry is not None:
-                found = Described(entry.does, call_site.call, is_first)
+                found = (
+                    DefinedFlag(entry.does, call_site.call, value=entry.value)
+                    if entry.does == "define"
+                    else Described(entry.does, call_site.call, is_first)
+                )
                 yield found
                 is_positional = entry.does == "add" and not found.spellings
                 is_first = is_first and not is_positional and entry.does != "add-commands"
@@ -213,7 +224,7 @@ def _modules(calls: Iterable[_ParserCall]) -> frozenset[Module]:
 
 def _sets(module: Module, name: str) -> bool:
     """Return whether code of a file may assign to an attribute of an object other than `self`."""
-    if any(not _SETTING.isdisjoint(function.facts.referenced_names) for function in module.functions):
+    if any(may_set_any(function, name) for function in module.functions):
         return True
     bound = (each for function in module.functions for each in bound_in(function.facts))
     return any(each.endswith(f".{name}") and each != f"self.{name}" for each in bound)

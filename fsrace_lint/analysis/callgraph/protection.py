@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.callgraph.lock_objects import LockObjects
-from fsrace_lint.analysis.dataflow.abstract_state import caught_by
+from fsrace_lint.analysis.dataflow.abstract_state import caught_by, mutually_exclusive
 from fsrace_lint.analysis.dataflow.process_set import FIRST, NOT_FIRST, TOP
 from fsrace_lint.analysis.values.abstract_values import Expression
 from fsrace_lint.engine.query import query
@@ -16,12 +16,12 @@ from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import dotted, last_name, parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
+    from fsrace_lint.analysis.callgraph.framework_hooks import FrameworkHooks
     from fsrace_lint.analysis.callgraph.parameter_values import CallerRankTests
     from fsrace_lint.analysis.callgraph.summaries import Summaries
-    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite, ExceptionContext
     from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.program.symbols import Symbol
 
@@ -34,24 +34,35 @@ _OTHERS: Final = {scope: NOT_FIRST[scope] for scope in ("global", "local")}
 class Protection:
     """Finds the handlers, locks, and contexts around calls."""
 
-    def __init__(self, flows: FunctionFlows, summaries: Summaries, rank_tests: CallerRankTests) -> None:
+    def __init__(self, hooks: FrameworkHooks, summaries: Summaries, rank_tests: CallerRankTests) -> None:
         """Initialize for a project."""
-        self.flows = flows
-        self.catalog = flows.catalog
+        self.hooks = hooks
+        self.flows = hooks.flows
+        self.catalog = self.flows.catalog
         self.summaries = summaries
         self.rank_tests = rank_tests
-        self.locks = LockObjects(flows, rank_tests)
+        self.locks = LockObjects(self.flows, rank_tests)
 
     def caught(self, call_site: CallSite) -> frozenset[str]:
         """Return the names of the exceptions that are handled around a call."""
         names: set[str] = set()
-        for net in call_site.exception_contexts:
+        for net in (*call_site.exception_contexts, *self._nets_of_contexts(call_site)):
             for handler in net.handlers:
                 spelled = self._exceptions(caught_by(handler), net.scope, 0)
                 names |= spelled & {"FileExistsError"} if gives_up(handler) else spelled
             for suppressed in () if net.suppressor is None else net.suppressor.arguments:
                 names |= self._exceptions(suppressed, net.scope, 0)
         return frozenset(names)
+
+    def _nets_of_contexts(self, call_site: CallSite) -> Iterator[ExceptionContext]:
+        """Yield what catches exceptions around the `yield` of the generators that are contexts of a call."""
+        for named in call_site.all_contexts:
+            context = self._made(named)
+            called = context.expr.function if isinstance(context.expr, m.Call) else context.expr
+            entity = self.flows.resolver.symbol(called, context.scope)
+            points = self.flows.yield_points(entity) if isinstance(entity, LinkedFunction) else ()
+            for point in points[:1]:
+                yield from point.exception_contexts
 
     def _exceptions(self, caught: m.Expr, scope: Environment, depth: int) -> set[str]:
         """Return the exceptions of an `except` clause, also if they are in a tuple with a name."""
@@ -80,7 +91,7 @@ class Protection:
         """Return the scope whose rank 0 runs a call before the other ranks, or None.
 
         A context, two barriers, or an earlier call can do this. The earlier call is the same call on rank 0
-        only, with a barrier after it.
+        only, with a barrier after it. A framework can make it in an earlier hook.
         """
         context = next((scope for _, scope, _ in self._firsts(call_site)), None)
         return context or self._between_barriers(call_site) or self._repeated(call_site)
@@ -92,7 +103,21 @@ class Protection:
 
     @query
     def _repetitions(self, function: LinkedFunction) -> dict[CallSite, str]:
-        return dict(self._find_repetitions(function))
+        return {**dict(self._find_prepared(function)), **dict(self._find_repetitions(function))}
+
+    def _find_prepared(self, function: LinkedFunction) -> Iterator[tuple[CallSite, str]]:
+        """Yield the calls in a hook that an earlier hook of the object has made on rank 0 of a scope."""
+        hook = self.hooks.of(function)
+        if hook is None or hook.runs != "every" or function.owner is None:
+            return
+        for method in (each for class_ in function.owner.ancestors() for each in class_.methods.values()):
+            first = self.hooks.of(method)
+            if first is not None and first.barrier:
+                made = [call_site.call for call_site in self.flows.call_sites(method)]
+                for call_site in self.flows.call_sites(function):
+                    callee = self.flows.resolver.callee(call_site.call, call_site.state.scope)
+                    if callee is not None and any(_is_same_call(call, call_site.call) for call in made):
+                        yield call_site, first.runs
 
     def _find_repetitions(self, function: LinkedFunction) -> Iterator[tuple[CallSite, str]]:
         call_sites = self.flows.call_sites(function)
@@ -103,23 +128,15 @@ class Protection:
             if call_site.state.processes == FIRST[scope]
             and self.flows.resolver.callee(call_site.call, call_site.state.scope)
         ]
-        sync_points = (
-            [
-                call_site
-                for call_site in call_sites
-                if call_site.state.processes == TOP and self.summaries.waits(call_site)
-            ]
-            if alone
-            else []
-        )
+        waiting = [each for each in call_sites if self.summaries.waits(each)] if alone else []
         for first, scope in alone:
-            behind = [
-                sync_point.call.span for sync_point in sync_points if sync_point.call.span > first.call.span
-            ]
+            behind = _waits_of_others(first, scope, waiting)
             again = [
                 call_site
                 for call_site in call_sites
-                if behind and call_site.call.span > min(behind) and _is_same_call(first.call, call_site.call)
+                if any(wait.call.span < call_site.call.span for wait in behind)
+                and _is_same_call(first.call, call_site.call)
+                and call_site.state.processes & _OTHERS[scope]
             ]
             yield from ((call_site, scope) for call_site in (first, *again) if again)
 
@@ -152,19 +169,31 @@ class Protection:
 
     def _firsts(self, call_site: CallSite) -> Iterator[tuple[m.Expr, str, str]]:
         """Yield the contexts in which one rank goes first, with the scope and how the other ranks wait."""
-        resolver = self.flows.resolver
-        for named in call_site.contexts:
-            context = self._made(named)
-            if isinstance(context.expr, m.Call):
-                entity = resolver.symbol(context.expr.function, context.scope)
-                name = qualified_name(entity) or "*." + last_name(context.expr.function)
-                entry = self.catalog.find("first", name)
-                own = self._own_scope(entity)
-                given = self._rank_given(context.expr, context.scope)
-                if entry is not None:
-                    yield named.expr, given or entry.scope, entry.waits
-                elif own is not None:
-                    yield named.expr, given or own, "barrier"
+        for context in call_site.all_contexts:
+            for scope, waits in self._turns_of(context, 0):
+                yield context.expr, scope, waits
+
+    def _turns_of(self, named: Expression, depth: int) -> Iterator[tuple[str, str]]:
+        """Yield the scope of the rank that enters a context first, and how the other ranks wait.
+
+        A generator of the project can yield within such a context.
+        """
+        context = self._made(named)
+        if not isinstance(context.expr, m.Call) or depth > _ALIASES_DEPTH:
+            return
+        entity = self.flows.resolver.symbol(context.expr.function, context.scope)
+        name = qualified_name(entity) or "*." + last_name(context.expr.function)
+        entry = self.catalog.find("first", name)
+        own = self._own_scope(entity)
+        given = self._rank_given(context.expr, context.scope)
+        if entry is not None:
+            yield given or entry.scope, entry.waits
+        elif own is not None:
+            yield given or own, "barrier"
+        elif isinstance(entity, LinkedFunction):
+            for point in self.flows.yield_points(entity)[:1]:
+                for inner in point.contexts:
+                    yield from self._turns_of(inner, depth + 1)
 
     def _own_scope(self, entity: Symbol | None) -> str | None:
         """Return the scope whose rank 0 goes first in a context manager of the project, or None."""
@@ -190,6 +219,21 @@ class Protection:
                 return "local" if told else "global"
         scopes = (self.rank_tests.rank_scope(value, scope) for value in call.arguments[:1])
         return next((found for found in scopes if found in {"global", "local"}), None)
+
+
+def _waits_of_others(first: CallSite, scope: str, waiting: Iterable[CallSite]) -> list[CallSite]:
+    """Return the barriers in which the other ranks wait until rank 0 of a scope has made a call.
+
+    All ranks can reach one barrier after the call, or rank 0 reaches one and the other ranks another one.
+    """
+    after = [each for each in waiting if each.call.span > first.call.span]
+    common = [each for each in after if each.state.processes == TOP]
+    if any(each.state.processes == FIRST[scope] for each in after):
+        other_branch = [
+            each for each in waiting if mutually_exclusive(first.state.conditions, each.state.conditions)
+        ]
+        common += [each for each in other_branch if each.state.processes == _OTHERS[scope]]
+    return common
 
 
 def _is_same_call(one: m.Call, other: m.Call) -> bool:

@@ -7,6 +7,7 @@ import itertools
 import operator
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from fsrace_lint.analysis.callgraph.synchronizing_calls import is_barrier
 from fsrace_lint.analysis.dataflow.process_set import BOTTOM, FIRST, MAIN, NODE_FIRSTS, TOP, ProcessSet
 from fsrace_lint.analysis.values.abstract_values import Argument
 from fsrace_lint.analysis.values.call_arguments import arguments_of, bind
@@ -129,7 +130,8 @@ class Summaries:
         """Return whether a call is a barrier, of a framework or of the project."""
         entity = self.flows.resolver.symbol(call_site.call.function, call_site.state.scope)
         name = self.flows.resolver.type_name(entity)
-        if self.flows.catalog.find("barrier", name or "*." + last_name(call_site.call.function)) is not None:
+        called = name or "*." + last_name(call_site.call.function)
+        if is_barrier(self.flows.catalog, called, call_site.call):
             return True
         callee = as_function(entity)
         return callee is not None and self.is_barrier(callee, depth)
@@ -190,7 +192,7 @@ class Summaries:
 
 def _yields(body: Iterable[m.Statement]) -> bool:
     """Return whether a suite yields no value, as in a context manager without an `as` target."""
-    return any(isinstance(each, m.Evaluate) and each.value == m.Opaque() for each in body)
+    return any(isinstance(each, m.Evaluate) and each.value == m.Yield() for each in body)
 
 
 def _handed_on(call_sites: Iterable[CallSite]) -> Iterator[_HandedOn]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.analysis.ranks.process_groups import names_group
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
+    ContextResult,
     Environment,
     Expression,
     IterationElement,
@@ -14,6 +15,8 @@ from fsrace_lint.analysis.values.abstract_values import (
     UnpackedPart,
 )
 from fsrace_lint.analysis.values.assignment import is_none
+from fsrace_lint.analysis.values.call_arguments import bind
+from fsrace_lint.analysis.values.entered_values import entered_values
 from fsrace_lint.engine.depth_budget import DepthBudget
 from fsrace_lint.engine.query import recursive_query
 from fsrace_lint.program.symbols import as_function, qualified_name
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
     from fsrace_lint.program.modules import LinkedClass, LinkedFunction
 
 _DEEPEST: Final = 12
+_NAMES: Final = 4
+"""The number of names that are followed to the name of an environment variable."""
 TRANSPARENT: Final = frozenset({"int", "str", "bool"})
 _SPLITTING: Final = frozenset({"split", "rsplit", "partition", "rpartition", "group", "groups", "findall"})
 ENVIRONMENT_CALLS: Final = frozenset({"os.environ.get", "os.getenv", "os.environ.setdefault"})
@@ -77,12 +82,14 @@ class RankSources:
                 if name in TRANSPARENT and arguments:
                     return self.rank_scope(arguments[0], scope, depth + 1)
                 if name in ENVIRONMENT_CALLS and arguments:
-                    return self.environment(arguments[0], "rank")
-                found = self._called_rank(name or last_name(function), as_function(entity), depth)
+                    return self.environment(arguments[0], "rank", scope)
+                own = as_function(entity)
+                found = self._called_rank(name or last_name(function), own, depth)
+                found = found or self._rank_named_to(own, expr, scope)
                 return "group" if found in {"global", "local"} and names_group(expr, scope) else found
             case m.Subscript(value=value, index=index):
                 if self.resolver.qualify(value, scope) == "os.environ":
-                    return self.environment(index, "rank")
+                    return self.environment(index, "rank", scope)
                 known = self.known(expr, scope)
                 return self._item_rank(index) if known is None else self._bound_rank(known, depth + 1)
             case m.Conditional(body=body, orelse=orelse):
@@ -109,13 +116,30 @@ class RankSources:
 
     def environment_variable(self, expr: m.Expr, scope: Environment) -> str | None:
         """Return the name of the environment variable that an expression reads, or None."""
-        name: m.Expr | None = None
-        if isinstance(expr, m.Subscript) and self.resolver.qualify(expr.value, scope) == "os.environ":
-            name = expr.index
-        elif isinstance(expr, m.Call) and expr.arguments:
-            called = self.resolver.qualify(expr.function, scope)
-            name = expr.arguments[0] if called in ENVIRONMENT_CALLS else None
+        name = self._variable_name(expr, scope)
         return name.value if isinstance(name, m.Constant) and isinstance(name.value, str) else None
+
+    def _variable_name(self, expr: m.Expr, scope: Environment) -> m.Expr | None:
+        """Return the name of the environment variable that an expression reads, as an expression, or None."""
+        if isinstance(expr, m.Subscript):
+            return expr.index if self.resolver.qualify(expr.value, scope) == "os.environ" else None
+        if not isinstance(expr, m.Call) or not expr.arguments:
+            return None
+        called = self.resolver.qualify(expr.function, scope)
+        return expr.arguments[0] if called in ENVIRONMENT_CALLS else None
+
+    def _rank_named_to(self, own: LinkedFunction | None, call: m.Call, scope: Environment) -> str | None:
+        """Return the scope of a rank in the environment variable whose name a call passes, or None."""
+        for value in () if own is None else self.interpretation.return_values(own):
+            read = value.expr
+            if isinstance(read, m.Call) and last_name(read.function) in TRANSPARENT and read.arguments:
+                read = read.arguments[0]
+            name = self._variable_name(read, value.scope)
+            bound = None if name is None else self.known(name, value.scope)
+            if isinstance(bound, Argument) and bound.function is own:
+                passed = bind(call, own).argument_for(bound.parameter)
+                return None if passed is None else self.environment(passed, "rank", scope)
+        return None
 
     def known(self, expr: m.Expr, scope: Environment) -> Binding | None:
         """Return the binding of a name, an attribute, or an item with a constant index, or None."""
@@ -171,8 +195,20 @@ class RankSources:
             return None
         return values[0] if len(values) == 1 else self.resolver.either(tuple(values))
 
-    def environment(self, name: m.Expr, means: str) -> str | None:
-        """Return the scope of an environment variable that is a rank or a world size, or None."""
+    def environment(self, name: m.Expr, means: str, scope: Environment, depth: int = 0) -> str | None:
+        """Return the scope of an environment variable that is a rank or a world size, or None.
+
+        The name can be in a variable, or one of several in a loop.
+        """
+        bound = self.known(name, scope) if isinstance(name, m.Name) and depth < _NAMES else None
+        match bound:
+            case IterationElement(source=Expression(expr=expr, scope=outer)):
+                return self.environment(expr, means, outer, depth + 1)
+            case Expression(expr=expr, scope=outer):
+                return self.environment(expr, means, outer, depth + 1)
+        if isinstance(name, m.Sequence):
+            found = [self.environment(item, means, scope, depth + 1) for item in name.items]
+            return found[0] if found and None not in found else None
         if not (isinstance(name, m.Constant) and isinstance(name.value, str)):
             return None
         entry = self.catalog.exact("environment", name.value)
@@ -252,6 +288,10 @@ class RankSources:
                 return self.rank_scope(expr, scope, depth + 1)
             case Union(options=options):
                 return next(filter(None, (self._bound_rank(option, depth + 1) for option in options)), None)
+            case ContextResult():
+                entered = entered_values(self.resolver, binding)
+                found = {self.rank_scope(each.expr, each.scope, depth + 1) for each in entered}
+                return found.pop() if len(found) == 1 else None
             case UnpackedPart():
                 found = {self.rank_scope(*part, depth + 1) for part in self.parts(binding)}
                 return found.pop() if len(found) == 1 else None

@@ -19,22 +19,27 @@ from fsrace_lint.analysis.ranks.rank_sources import ENVIRONMENT_CALLS, TRANSPARE
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
     ConditionalValue,
+    ContextResult,
     Environment,
     Expression,
+    IterationElement,
     Union,
     UnpackedPart,
 )
 from fsrace_lint.analysis.values.constants import constant_passed
+from fsrace_lint.analysis.values.entered_values import entered_values
+from fsrace_lint.catalog.lexicon import asks_whether_distributed, checks_first_process
 from fsrace_lint.engine.query import recursive_query
+from fsrace_lint.program.modules import LinkedClass, LinkedFunction
 from fsrace_lint.program.symbols import as_function, is_property, qualified_name
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, setting_of
+from fsrace_lint.syntax.traversal import within
 
 if TYPE_CHECKING:
     from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
     from fsrace_lint.analysis.values.abstract_values import Binding
     from fsrace_lint.catalog.entries import Guard
-    from fsrace_lint.program.modules import LinkedFunction
 
 _MIRRORED: Final = {
     "<": ">",
@@ -46,6 +51,8 @@ _MIRRORED: Final = {
     "is": "is",
     "is not": "is not",
 }
+
+_EQUALITY: Final = frozenset({"is", "==", "is not", "!="})
 
 
 class RankTests(RankSources):
@@ -80,7 +87,7 @@ class RankTests(RankSources):
             case m.Not(value=value):
                 return self.partition(value, scope, depth)[::-1]
             case m.Boolean(operator=operator, values=values):
-                return combine(operator, [self.partition(value, scope, depth) for value in values])
+                return self._combined(operator, values, scope, depth)
             case m.Conditional(test=inner, body=body, orelse=orelse):
                 return choose(
                     self.partition(inner, scope, depth),
@@ -101,11 +108,26 @@ class RankTests(RankSources):
             case _:
                 return UNPARTITIONED
 
+    def _combined(
+        self, operator: str, values: tuple[m.Expr, ...], scope: Environment, depth: int
+    ) -> RankPartition:
+        """Return the partition of `and` or `or`.
+
+        In `state and not state.is_main`, the first operand only asks whether there is an object that knows
+        the rank. A process in a job of several has one.
+        """
+        splits = [(value, self.partition(value, scope, depth)) for value in values]
+        telling = [
+            split for value, split in splits if split != UNPARTITIONED or not _asks_for_object(value, values)
+        ]
+        return combine(operator, telling or [split for _, split in splits])
+
     def _truth(self, test: m.Expr, scope: Environment, depth: int) -> RankPartition:
         """Return the partition of a name, an attribute, an item, or a call."""
         if not isinstance(test, m.Call) and (known := self.known(test, scope)) is not None:
             found = self._bound_split(known, depth + 1)
-            if found != UNPARTITIONED or _is_understood(known):
+            is_flag = self._is_flag(last_name(test)) and _selects_by_name(known)
+            if found != UNPARTITIONED or (_is_understood(known) and not is_flag):
                 return found
         target = test.function if isinstance(test, m.Call) else test
         entity = self.resolver.symbol(target, scope)
@@ -118,7 +140,8 @@ class RankTests(RankSources):
             return (TOP, MAIN) if world.kind == "initialized" else UNPARTITIONED
         function = as_function(entity)
         if function is not None and (isinstance(test, m.Call) or is_property(function)):
-            found = self._decided(test, function, depth) or self.interpretation.result_partition(function)
+            decided = self._decided(test, scope, function, depth)
+            found = decided or self.interpretation.result_partition(function)
             if found != UNPARTITIONED:
                 return found
         rank = self.rank_scope(test, scope, depth + 1)
@@ -127,7 +150,13 @@ class RankTests(RankSources):
         if rank is not None:
             return NOT_FIRST[rank], FIRST[rank]
         found = self._heuristic(target, setting_of(test))
+        if found == UNPARTITIONED and self._is_function(test, scope):
+            return TOP, BOTTOM
         return self._kept(test, scope) if found == UNPARTITIONED else found
+
+    def _is_function(self, expr: m.Expr, scope: Environment) -> bool:
+        """Return whether a name is a function of the project; `if evaluate:` is then always true."""
+        return isinstance(expr, m.Name) and isinstance(self.resolver.symbol(expr, scope), LinkedFunction)
 
     def _kept(self, test: m.Expr, scope: Environment) -> RankPartition:
         """Return the partition of an attribute that callers set on an argument."""
@@ -136,11 +165,13 @@ class RankTests(RankSources):
         bound = self.resolver.binding(test.value.id, scope)
         return self.partition_of_attribute(bound, test.name) if isinstance(bound, Argument) else UNPARTITIONED
 
-    def _decided(self, test: m.Expr, function: LinkedFunction, depth: int) -> RankPartition | None:
+    def _decided(
+        self, test: m.Expr, scope: Environment, function: LinkedFunction, depth: int
+    ) -> RankPartition | None:
         """Return the partition of a result that the constant arguments of a call select, or None."""
         if not isinstance(test, m.Call) or not function.parameters:
             return None
-        ways = feasible_exits(test, function, self.interpretation.exit_points(function))
+        ways = feasible_exits(test, scope, function, self.interpretation.exit_points(function))
         value = ways[0].value if len(ways) == 1 else None
         decided = len(ways) < len(self.interpretation.exit_points(function))
         if isinstance(value, m.Conditional):
@@ -153,13 +184,19 @@ class RankTests(RankSources):
 
     def _heuristic(self, target: m.Expr, key: str) -> RankPartition:
         """Return the partition that the name of a variable, or the key of a setting, suggests."""
-        variable = self.catalog.find("variable", last_name(target))
+        name = last_name(target)
+        variable = self.catalog.find("variable", name)
         if variable is not None and variable.means == "guard":
             return is_first(variable.scope)
-        setting = self.catalog.exact("variable", key) if key else None
-        if "initialized" in {each.means for each in (variable, setting) if each is not None}:
-            return TOP, MAIN
-        return UNPARTITIONED
+        stated = checks_first_process(name)
+        if stated is not None:
+            return is_first(stated)
+        return (TOP, MAIN) if self._is_flag(name) or self._is_flag(key) else UNPARTITIONED
+
+    def _is_flag(self, name: str) -> bool:
+        """Return whether a name states whether the job is distributed."""
+        variable = self.catalog.find("variable", name)
+        return (variable is not None and variable.means == "initialized") or asks_whether_distributed(name)
 
     @recursive_query(beyond=UNPARTITIONED)
     def _bound_split(self, binding: Binding, depth: int) -> RankPartition:
@@ -178,6 +215,9 @@ class RankTests(RankSources):
                 returned = _informative(tuple(Expression(*part) for part in self.parts(binding)))
                 splits = [self._bound_split(option, depth + 1) for option in returned]
                 return union(splits) if splits else UNPARTITIONED
+            case ContextResult():
+                entered = _informative(entered_values(self.resolver, binding))
+                return union([self._bound_split(each, depth + 1) for each in entered] or [UNPARTITIONED])
             case Argument():
                 return self.partition_of_parameter(binding)
             case _:
@@ -216,6 +256,13 @@ class RankTests(RankSources):
             rank = self.rank_scope(left, scope, depth + 1)
         if rank is not None:
             return self._compare_rank(rank, operator, right, scope, depth)
+        if isinstance(right, m.Constant) and operator in _EQUALITY and self._is_function(left, scope):
+            return (BOTTOM, TOP) if operator in {"is", "=="} else (TOP, BOTTOM)
+        if right == m.Constant(None) and operator in _EQUALITY:
+            none, other = self._whether_none(Expression(left, scope), depth + 1)
+            if BOTTOM in {none, other}:
+                return UNPARTITIONED
+            return (none, other) if operator in {"is", "=="} else (other, none)
         if (
             operator == "=="
             and self._is_shifted_rank(left, scope, depth)
@@ -228,14 +275,76 @@ class RankTests(RankSources):
             and self._is_size(left, scope, depth)
         ):
             return compare_size(operator, right.value)
-        if (
-            isinstance(right, m.Constant)
-            and isinstance(right.value, bool)
-            and operator in {"==", "is", "!=", "is not"}
-        ):
+        if isinstance(right, m.Constant) and isinstance(right.value, bool) and operator in _EQUALITY:
             true, false = self.partition(left, scope, depth + 1)
             return (true, false) if right.value == (operator in {"==", "is"}) else (false, true)
         return UNPARTITIONED
+
+    @recursive_query(beyond=UNPARTITIONED)
+    def _whether_none(self, binding: Binding, depth: int) -> RankPartition:
+        """Return the processes in which a value can be None, and in which it can be something else."""
+        match binding:
+            case Expression(expr=m.Constant(value=value)):
+                return (TOP, BOTTOM) if value is None else (BOTTOM, TOP)
+            case Expression(expr=m.Format() | m.Binary() | m.Sequence()):
+                return BOTTOM, TOP
+            case Expression(expr=m.Call() as call, scope=scope):
+                return self._whether_result_is_none(call, scope, None, depth)
+            case Expression(expr=m.Conditional() as expr, scope=scope):
+                return choose(
+                    self.partition(expr.test, scope, depth + 1),
+                    self._whether_none(Expression(expr.body, scope), depth + 1),
+                    self._whether_none(Expression(expr.orelse, scope), depth + 1),
+                )
+            case Expression(expr=m.Name() | m.Attribute() as expr, scope=scope):
+                known = self.known(expr, scope)
+                return UNPARTITIONED if known is None else self._whether_none(known, depth + 1)
+            case ConditionalValue(test=test, options=(then, otherwise)):
+                return choose(
+                    self._split_of_choice(test, depth + 1),
+                    self._whether_none(then, depth + 1),
+                    self._whether_none(otherwise, depth + 1),
+                )
+            case Union(options=options):
+                return union([self._whether_none(option, depth + 1) for option in options])
+            case UnpackedPart(source=Expression(expr=m.Call() as call, scope=scope), index=index):
+                return self._whether_result_is_none(call, scope, index, depth)
+            case _:
+                return UNPARTITIONED
+
+    def _whether_result_is_none(
+        self, call: m.Call, scope: Environment, index: int | None, depth: int
+    ) -> RankPartition:
+        """Return the processes in which a result, or one item of it, can be None, and something else."""
+        if index is None and isinstance(self.resolver.symbol(call.function, scope), LinkedClass):
+            return BOTTOM, TOP
+        callee = self._implementation(call, scope)
+        ways = () if callee is None or callee.facts.is_generator else self.interpretation.exit_points(callee)
+        none, other = BOTTOM, BOTTOM
+        for way in ways:
+            value: m.Expr | None = m.Constant(None) if way.value is None else way.value
+            if index is not None:
+                items = value.items if isinstance(value, m.Sequence) else ()
+                value = next(iter(items[index : index + 1]), None)
+            at = UNPARTITIONED
+            if value is not None:
+                at = self._whether_none(Expression(value, way.state.scope), depth + 2)
+            none, other = none | (at[0] & way.state.processes), other | (at[1] & way.state.processes)
+        return (none, other) if ways else UNPARTITIONED
+
+    def _implementation(self, call: m.Call, scope: Environment) -> LinkedFunction | None:
+        """Return the function that a call runs, also if it is a method that only one subclass has."""
+        entity = self.resolver.symbol(call.function, scope)
+        if isinstance(entity, LinkedFunction):
+            return entity.implementations[-1]
+        if entity is not None or not isinstance(call.function, m.Attribute):
+            return None
+        class_ = self.resolver.class_of(self.resolver.symbol(call.function.value, scope))
+        found = (
+            [] if class_ is None else [each.methods.get(call.function.name) for each in class_.descendants()]
+        )
+        methods = [method for method in found if method is not None]
+        return methods[0] if len(methods) == 1 else None
 
     def _is_shifted_rank(self, expr: m.Expr, scope: Environment, depth: int) -> bool:
         """Return whether an expression is a rank plus a number, as in `rank + 1 == world_size`."""
@@ -251,7 +360,19 @@ class RankTests(RankSources):
             return (true, false) if operator == "in" else (false, true)
         if isinstance(right, m.Constant) and right.value is None:
             return (MAIN, TOP) if operator in {"is", "=="} else (TOP, MAIN)
+        if self._takes_turns(right, scope):
+            return UNPARTITIONED
         return compare_rank(rank, operator, self._number(right, scope, depth))
+
+    def _takes_turns(self, expr: m.Expr, scope: Environment) -> bool:
+        """Return whether a number selects another process for each element of a loop: `i % world_size`."""
+        bound = self.known(expr, scope) if isinstance(expr, m.Name) else None
+        if isinstance(bound, Expression):
+            expr, scope = bound.expr, bound.scope
+        if not isinstance(expr, m.Binary) or expr.operator != "%":
+            return False
+        names = (part for part in within(expr.left) if isinstance(part, m.Name))
+        return any(isinstance(self.known(name, scope), IterationElement) for name in names)
 
     def _number(self, expr: m.Expr, scope: Environment, depth: int) -> int | None:
         if isinstance(expr, m.Constant):
@@ -272,12 +393,12 @@ class RankTests(RankSources):
                 if name in TRANSPARENT and arguments:
                     return self._is_size(arguments[0], scope, depth)
                 if name in ENVIRONMENT_CALLS and arguments:
-                    return self.environment(arguments[0], "size") is not None
+                    return self.environment(arguments[0], "size", scope) is not None
                 world = self.catalog.find("world", name)
                 return world is not None and world.kind == "size"
             case m.Subscript(value=value, index=index):
                 is_environment = self.resolver.qualify(value, scope) == "os.environ"
-                return is_environment and self.environment(index, "size") is not None
+                return is_environment and self.environment(index, "size", scope) is not None
             case m.Name() | m.Attribute():
                 variable = self.catalog.find("variable", last_name(expr))
                 if variable is not None and variable.means == "size":
@@ -291,12 +412,38 @@ class RankTests(RankSources):
 def _is_understood(binding: Binding) -> bool:
     """Return whether a value is a condition that is fully interpreted, so that its name adds nothing.
 
-    A comparison with None is not, because it often checks for multiple processes.
+    A comparison with None is not, because it often checks for multiple processes. A search among objects is:
+    `any(is_sharded(model) for model in models)`.
     """
+    if isinstance(binding, Union):
+        return any(map(_is_search, _informative(binding.options)))
+    if _is_search(binding):
+        return True
     expr = binding.expr if isinstance(binding, Expression) else None
     if isinstance(expr, m.Compare):
         return expr.rights != (m.Constant(None),)
     return isinstance(expr, (m.Constant, m.Not))
+
+
+def _is_search(binding: Binding) -> bool:
+    """Return whether a value is `any()` or `all()` of a function for multiple objects."""
+    match binding:
+        case Expression(
+            expr=m.Call(
+                function=m.Name(id="any" | "all"),
+                arguments=(m.Comprehension(results=(m.Call(function=m.Name()),)),),
+            )
+        ):
+            return True
+    return False
+
+
+def _selects_by_name(binding: Binding) -> bool:
+    """Return whether a value compares with a text, as in `launcher != "none"`."""
+    expr = binding.expr if isinstance(binding, Expression) else None
+    return isinstance(expr, m.Compare) and any(
+        isinstance(each, m.Constant) and isinstance(each.value, str) for each in expr.rights
+    )
 
 
 def _is_meant(guard: Guard, test: m.Expr, target: m.Expr, name: str | None) -> bool:
@@ -305,6 +452,15 @@ def _is_meant(guard: Guard, test: m.Expr, target: m.Expr, name: str | None) -> b
         return False
     owner = last_name(target.value) if isinstance(target, m.Attribute) else ""
     return name is not None or not guard.of or not owner or owner in guard.of
+
+
+def _asks_for_object(test: m.Expr, operands: tuple[m.Expr, ...]) -> bool:
+    """Return whether an operand only tests the existence of an object that another operand asks."""
+    plain = test.value if isinstance(test, m.Not) else test
+    asked = plain.left if isinstance(plain, m.Compare) and plain.rights == (m.Constant(None),) else plain
+    tests = (each.value if isinstance(each, m.Not) else each for each in operands)
+    called = (each.function if isinstance(each, m.Call) else each for each in tests)
+    return any(isinstance(each, m.Attribute) and each.value == asked for each in called)
 
 
 def _informative(options: tuple[Binding, ...]) -> list[Binding]:

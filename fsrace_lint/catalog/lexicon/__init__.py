@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import pkgutil
 import re
 import sys
@@ -28,14 +29,30 @@ Meaning: TypeAlias = Literal[
     "setup",
     "settings",
     "queue",
+    "loader",
     "converter",
     "rehearsal",
+    "first process",
+    "process",
+    "process of a node",
+    "process of a group",
+    "kind of process",
+    "number of a process",
+    "own",
+    "distributed",
+    "of a job",
+    "job",
+    "nodes",
+    "barrier",
+    "resumption",
 ]
 Doubt: TypeAlias = Literal["filesystem", "collective", "coordinator", "undivided", "sharding"]
 """Categories of names that make a fix more cautious if nothing else is known about the object."""
 InCommands: TypeAlias = Literal["launcher"]
 """Categories of the words of commands, which whitespace separates."""
 
+_ZERO: Final = re.compile(r"(?<![0-9])0(?![0-9])")
+_FLAGS: Final = frozenset({"is", "use", "using", "with", "enable", "do"})
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
@@ -59,3 +76,46 @@ def meaning(what: Meaning | Doubt | InCommands) -> frozenset[str]:
 def says(text: str, what: Meaning) -> bool:
     """Return whether a word of a name or a path has a meaning."""
     return not meaning(what).isdisjoint(words(text))
+
+
+@functools.lru_cache(maxsize=4096)
+def checks_first_process(name: str) -> str | None:
+    """Return the scope of the rank check that a name states, or None.
+
+    Args:
+        name: The name of a function or a value, such as `is_local_root_worker`, or `is_rank_0`.
+
+    Returns:
+        `global`, `local`, or `group`.
+    """
+    first, *rest = words(_ZERO.sub("_zero", name)) or [""]
+    if first == "get" and rest:
+        first, *rest = rest
+    firsts = [word for word in rest if word in meaning("first process")]
+    if first != "is" or len(firsts) != 1 or rest == ["zero"]:
+        return None
+    at = rest.index(firsts[0])
+    before = [one for one, following in itertools.pairwise(rest[: at + 1]) if following != "parallel"]
+    others = {*before, *rest[at + 1 :]} - meaning("process")
+    if not others:
+        return "global"
+    if others <= meaning("process of a node") and "node" not in rest[at:]:
+        return "local"
+    return "group" if others <= meaning("process of a group") else None
+
+
+@functools.lru_cache(maxsize=4096)
+def identifies_process(name: str) -> bool:
+    """Return whether a value tells a process from the others: `trainer_id`, `current_endpoint`, `rank`."""
+    found = frozenset(words(name))
+    kinds, numbers = meaning("kind of process"), meaning("number of a process")
+    is_one = not found.isdisjoint(kinds) and not found.isdisjoint(numbers)
+    return is_one and found <= kinds | numbers | meaning("own")
+
+
+@functools.lru_cache(maxsize=4096)
+def asks_whether_distributed(name: str) -> bool:
+    """Return whether a name, such as `use_ddp`, states a flag that is true if a job has several processes."""
+    first, *rest = words(name) or [""]
+    others = {*rest} - meaning("distributed")
+    return first in _FLAGS and len(others) < len({*rest}) and others <= meaning("of a job")
