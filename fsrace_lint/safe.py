@@ -406,7 +406,7 @@ def _unpack(archive: Where, root: Path, max_members: int, max_bytes: int) -> Non
                 raise ValueError(f"{archive}: more than `max_members` members or `max_bytes` bytes")
             target = _checked(member, Path(os.path.realpath(root)))
             if is_zip or not (member.issym() or member.islnk()):
-                bundle.extract(member, str(root))  # noqa: FSR301  # the root is private to this process
+                bundle.extract(member, str(root))
             else:
                 first = member.linkname if member.issym() else root / member.linkname
                 (os.symlink if member.issym() else os.link)(first, ensure_dir(target.parent) / target.name)

@@ -49,6 +49,7 @@ _ONE: Final = {
 """The noun for one of the processes that run the code, by scenario."""
 _ENTRIES: Final = {
     Entry.CALL: "calls",
+    Entry.NEVER: "calls",
     Entry.COMMAND: "commands",
     Entry.SCRIPT: "commands",
     Entry.IMPORT: "imports",
@@ -68,6 +69,7 @@ _VERBS: Final = {
 __all__ = [
     "STORAGE",
     "Applicability",
+    "Confidence",
     "Evidence",
     "FixTemplate",
     "Place",

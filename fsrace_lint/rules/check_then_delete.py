@@ -39,7 +39,9 @@ Not reported when:
 * all ranks clearly delete the paths that they listed (FSR202 reports that);
 * the script runs in a single process, unless you pass `--profile strict`;
 * no code shows that multiple processes run it, and no name suggests a cache, a download, or data,
-  unless you pass `--min-severity note`.
+  unless you pass `--min-severity note`;
+* the call is in `__del__()`, or in an exception handler that raises, unless you pass
+  `--min-severity note`.
 """
 
 from __future__ import annotations
@@ -50,6 +52,7 @@ import msgspec
 
 from fsrace_lint.rules.base import (
     Applicability,
+    Confidence,
     Promise,
     Related,
     Rule,
@@ -85,6 +88,7 @@ def check(project: Project) -> Iterator[Finding]:
                 fix=msgspec.structs.replace(
                     MISSING_OK, applicability=Applicability.SAFE if exact else Applicability.UNSAFE
                 ).at(delete, probe.span if probe.is_whole_test else None),
+                at_most=_at_most(project, delete),
             )
     for listing, delete in project.listed_then_deleted():
         if _is_hazard(delete):
@@ -95,8 +99,13 @@ def check(project: Project) -> Iterator[Finding]:
                 witness=check_then_act_witness(listing, delete, "FileNotFoundError"),
                 related=[Related(listing.place, "multiple processes can list it")],
                 fix=MISSING_OK.at(delete),
+                at_most=_at_most(project, delete),
             )
 
 
 def _is_hazard(delete: Access) -> bool:
     return delete.is_contended and not (delete.is_serialized or delete.tolerates("FileNotFoundError"))
+
+
+def _at_most(project: Project, delete: Access) -> Confidence:
+    return Confidence.LOW if project.fails_unnoticed(delete) else Confidence.HIGH

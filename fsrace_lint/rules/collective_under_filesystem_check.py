@@ -36,8 +36,9 @@ by itself (such as the next `version_N`): the ranks can choose different names.
 
 The confidence is high if the program changes what the ranks check, or may create it, and no barrier
 orders the change and the check. It is also high for a clock, a random number, and a path on the disk
-of one node. It is low if a barrier follows each change, because all ranks then get the same answer.
-Otherwise, such as for a checkpoint of an earlier run, it is medium.
+of one node. It is medium if each rank checks a path of its own, or if the check runs elsewhere, such as
+in a constructor. Otherwise, such as for a checkpoint of an earlier run, all ranks usually get the same
+answer, and the confidence is low.
 
 Not reported when:
 * the ranks exchange the answer before the condition uses it (broadcast, gather);

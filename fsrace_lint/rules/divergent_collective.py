@@ -41,7 +41,9 @@ Not reported when:
   (`if rank != 0: barrier()`, then `if rank == 0: barrier()`), so all ranks meet;
 * the call is for a group of ranks that it names (`group=`), not for all ranks;
 * with the default profile: the branch calls a function that calls the collective only under another
-  condition, such as a setting.
+  condition, such as a setting, or that keeps its results (`functools.cache`);
+* with the default profile: the branch is an endless loop in which the other ranks wait for requests of
+  the main process.
 """
 
 from __future__ import annotations

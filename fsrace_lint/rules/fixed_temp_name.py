@@ -33,8 +33,7 @@ Not reported when:
 * the name contains the rank, or comes from `tempfile` or `uuid`;
 * with the default profile: the name contains the PID, which can be the same on two nodes;
 * with the default profile: the file is appended to, or one rank of each group of ranks writes it;
-* with the default profile: it is not clear that multiple processes run the call, and the file is not a
-  cache (the code writes a cache only if its final file is missing);
+* with the default profile: the file is not a cache, and nothing shows multiple processes;
 * with the default profile: part of the path is unknown, and the file is neither a cache nor deleted later.
 """
 
@@ -68,6 +67,7 @@ RULE = Rule(
     code="FSR205",
     name="fixed-temp-name",
     cwe=377,
+    is_tentative=True,
     remedies=(MKSTEMP, TEMPORARY_FOLDER),
     promises=(Promise.TRUNC, Promise.RENAME),
 )

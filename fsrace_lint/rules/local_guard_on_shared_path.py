@@ -25,11 +25,12 @@ Good:
         if int(os.environ["RANK"]) == 0:
             torch.save(model.state_dict(), f"{output_dir}/model.pt")
 
+The confidence is low if all commands in the repository that launch the program use a single node.
+
 Not reported when:
 * each node has its own copy of the path: below `/tmp`, in `local-paths`, or with `filesystem = "local"`;
 * the path contains the number of the node or the host name;
-* the code accepts or handles the failure on the slower node;
-* a lock is held;
+* the code accepts or handles the failure on the slower node, or holds a lock;
 * a condition asks for one write per node (`save_on_each_node`, `node_rank`), or a framework calls the code
   once per node (`prepare_data()`);
 * with the default profile: the name does not suggest a checkpoint, log, or result, so each node may have
@@ -97,18 +98,15 @@ def check(project: Project) -> Iterator[Finding]:
             continue
         seen.add((access.file, access.span))
         may = "" if claim.is_known_shared else "may "
-        bearable = (
-            access.operation.appends
-            or access.operation.atomic
-            or tolerant
-            or not (error or claim.by != "filesystem")
-        )
+        is_mild = access.operation.appends or access.operation.atomic or tolerant
+        bearable = is_mild or not (error or claim.by != "filesystem")
         yield RULE.finding(
             access,
             f"{_WHO[claim.by]} {verb} {code(access.path_source)}, which the nodes {may}share",
             witness=_witness(claim, second, error),
             related=done_at(access),
             strict=bearable or not (claim.is_known_shared or claim.is_plain),
+            at_most=claim.at_most,
         )
 
 

@@ -33,7 +33,8 @@ The rule also reports code in which one rank
 * creates a file before the others check that none is left from an earlier run: they find it and fail.
 
 The two operations can be in functions that the code calls. A barrier that depends on a filesystem check
-does not count, because ranks can get different answers.
+does not count, because ranks can get different answers. The confidence is low if unknown code in between
+may wait for all ranks, such as `trainer.train()`, and if a setting such as `resume` leads to the read.
 
 Not reported when:
 * between the two operations, all ranks call a barrier, a broadcast, a gather, or a save in which all ranks
@@ -42,8 +43,7 @@ Not reported when:
 * the other ranks poll for the path, or wait for a file, message, or signal of rank 0 that comes after it;
 * a context manager lets the main process go first (`main_process_first()`);
 * the same rank check guards the code that uses the path;
-* a lock is held for both operations;
-* the code that uses the path handles `FileNotFoundError`.
+* a lock is held for both operations, or the code that uses the path handles `FileNotFoundError`.
 """
 
 from __future__ import annotations
@@ -121,4 +121,5 @@ def _all(project: Project) -> Iterator[Finding]:
             related=[Related(happens(pair.shared), "used by other ranks here")],
             fix=for_barrier(pair),
             strict=not pair.certain,
+            at_most=pair.at_most,
         )

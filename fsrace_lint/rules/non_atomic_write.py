@@ -31,7 +31,7 @@ the process is killed during the write, the next run takes the partial file for 
 cache is reported only if multiple processes clearly run the code.
 
 Not reported when:
-* the file is renamed afterwards, or its name says that it is temporary;
+* the file is renamed or deleted afterwards, or its name says that it is temporary;
 * the call only appends to the file;
 * all processes clearly write the file at once (FSR201 reports that, or FSR102 if a check comes first);
 * the code raises on purpose if the file exists;
@@ -81,6 +81,8 @@ def check(project: Project) -> Iterator[Finding]:
 def _is_trusted(project: Project, write: Access) -> bool:
     """Return whether readers expect a complete file, because of its name or because it exists."""
     if write.op == "write" and (project.is_surely_raced(write) or project.is_lock_file(write)):
+        return False
+    if project.deleted_later(write) is not None:
         return False
     name, skipped = project.name_of(write), project.probe_of_itself(write)
     if skipped is not None:

@@ -38,9 +38,8 @@ Not reported when:
 * the path also contains the rank or the PID, so each process is meant to have its own path;
 * the name says that the file is temporary, or the file is renamed afterwards;
 * a random value (`uuid4()`) is only in the name of the file;
-* with the default profile: it is not clear that multiple processes run the call;
-* with the default profile: the timestamp is in the name of a file, not of a directory;
-* with the default profile: the directory name is random (`uuid4()`), not a timestamp;
+* with the default profile: it is unclear that ranks are started and read the clock;
+* with the default profile: the timestamp is in the name of a file, or the directory name is random;
 * with the default profile: another part of the path is unknown.
 """
 
@@ -49,6 +48,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
+from fsrace_lint.analysis.accesses.confidence import Confidence
 from fsrace_lint.rules.base import Evidence, Promise, Related, Rule, Witness, WitnessStep, code, done_at
 from fsrace_lint.rules.remedies import AGREE_ON_NAME
 
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 RULE = Rule(
     code="FSR206",
     name="per-rank-timestamp-in-path",
+    is_tentative=True,
     default_from=Evidence.LIKELY,
     remedies=(AGREE_ON_NAME,),
     promises=(Promise.CLOCK,),
@@ -91,21 +92,26 @@ def _differs(project: Project, access: Access) -> bool:
     return not (meant or access.locked or project.agrees(access))
 
 
+def _is_shared_by_ranks(access: Access) -> bool:
+    """Return whether ranks of one job are started, which have one name in common, unlike other processes."""
+    is_rank = access.marker is not None and access.marker.role == "rank"
+    return is_rank and access.evidence is Evidence.EVIDENT
+
+
 def _made_up(access: Access) -> set[object]:
     """Return the parts of a path that differ between processes; each part is reported once."""
-    return (
-        {symbol for symbol in access.path.variables() if symbol.rank_dependent}
-        if access.path is not None
-        else set()
-    )
+    symbols = () if access.path is None else access.path.variables()
+    return {symbol for symbol in symbols if symbol.rank_dependent}
 
 
 def _finding(project: Project, access: Access) -> Finding:
-    path = access.path
+    path, source = access.path, project.source_of_difference(access)
     by_clock = path is not None and path.rank_dependence == {"clock"}
     value = "timestamp" if by_clock else "random value"
-    source = project.source_of_difference(access)
     read = () if source is None else (Related(source, f"the {value} is read here"),)
+    is_clear = path is not None and access.differs_in_folder and path.certain_of_the_rest
+    is_on_chain = project.evidence_of_difference(access) >= Evidence.LIKELY
+    at_most = Confidence.HIGH if _is_shared_by_ranks(access) else Confidence.LOW
     return RULE.finding(
         access,
         f"{code(access.path_source)} contains a {value} that differs between processes",
@@ -114,5 +120,6 @@ def _finding(project: Project, access: Access) -> Finding:
             "each process uses a path unknown to the other processes",
         ),
         related=(*read, *done_at(access)),
-        strict=not (by_clock and access.differs_in_folder and path is not None and path.certain_of_the_rest),
+        at_most=at_most,
+        strict=not (by_clock and is_clear and is_on_chain),
     )

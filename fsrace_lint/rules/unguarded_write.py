@@ -24,8 +24,7 @@ Good:
             torch.save(model.state_dict(), "checkpoint.pt")
 
 If a function receives the path as a parameter and its callers are known, the rule checks its callers
-instead. It reports each caller without a rank check. A *local rank* is the number of a process within its
-node (machine). A *collective* is a call that every rank must make, such as a barrier.
+instead. It reports each caller without a rank check.
 
 Not reported when:
 * only one process per job, or one per node, runs the call (rank check here or in all callers);
@@ -34,10 +33,11 @@ Not reported when:
 * the path contains the rank, the PID, or a temporary name, or the file stays empty;
 * the code first checks whether the file exists (FSR102 reports that);
 * the file is a temporary file with the same name on all ranks (FSR205 reports that);
+* nothing suggests that the file is read, as with a checkpoint, a state file, a configuration, predictions, or
+  a path that is used again; or it is not certain that ranks are started (both are notes);
 * with the default profile: one rank of each group of ranks runs the call (`if tp_rank == 0:`);
 * with the default profile: the file is appended to, or changed without truncation;
-* with the default profile: part of the path is unknown and can differ between processes;
-* with the default profile: it is not clear that multiple processes run the call.
+* with the default profile: it is not clear that multiple processes use the same path.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import (
     STORAGE,
+    Confidence,
     Evidence,
     Promise,
     Rule,
@@ -83,15 +84,14 @@ def check(project: Project) -> Iterator[Finding]:
         project.instantiated("write", "copy"), key=lambda write: write.call_site
     ):
         writes = [write for write in group if _is_hazard(project, write)]
-        plain = [write for write in writes if not _is_strict(write)]
         if writes:
-            yield _finding(project, plain or writes)
+            yield _finding(project, [write for write in writes if not _is_strict(write)] or writes)
 
 
 def _is_hazard(project: Project, write: Access) -> bool:
-    reported = write.can_be_made_twice and project.is_created_after_check(write)
-    harmless = project.is_lock_file(write) or project.is_scratch(write) or project.is_marker(write)
-    return project.is_raced(write) and not (reported or harmless)
+    if not project.is_raced(write) or (write.can_be_made_twice and project.is_created_after_check(write)):
+        return False
+    return not (project.is_lock_file(write) or project.is_scratch(write) or project.is_marker(write))
 
 
 def _is_strict(write: Access) -> bool:
@@ -99,9 +99,9 @@ def _is_strict(write: Access) -> bool:
 
 
 def _finding(project: Project, writes: list[Access]) -> Finding:
-    write = writes[0]
-    probe = project.probe_of(write)
-    tests = [] if probe is None else [WitnessStep(each, probe.path_source, probe.answer) for each in (0, 1)]
+    write, probe = writes[0], project.probe_of(writes[0])
+    tests = [WitnessStep(each, probe.path_source, probe.answer) for each in (0, 1)] if probe else []
+    is_likely = write.evidence is Evidence.EVIDENT and any(map(project.is_expected, writes))
     others = len({other.path_source for other in writes}) - 1
     more = "" if not others else f" and {others} more {'file' if others == 1 else 'files'}"
     return RULE.finding(
@@ -116,10 +116,10 @@ def _finding(project: Project, writes: list[Access]) -> Finding:
             ),
             "the file can end up empty, truncated, or with a mix of data from multiple processes",
         ),
-        related=(
-            *(() if probe is None else (tested(probe, write),)),
-            *dict.fromkeys(place for other in writes for place in done_at(other)),
+        related=dict.fromkeys(
+            (*([tested(probe, write)] if probe else []), *(each for w in writes for each in done_at(w)))
         ),
         fix=for_one_writer(project, write),
         strict=_is_strict(write),
+        at_most=Confidence.HIGH if is_likely else Confidence.LOW,
     )

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.accesses.model import Reach
 from fsrace_lint.analysis.accesses.path_ownership import PathOwnership
+from fsrace_lint.analysis.callgraph.concurrency import Evidence
 from fsrace_lint.analysis.dataflow.process_set import FIRST, TOP, runs
+from fsrace_lint.analysis.paths.work_items import Share
 from fsrace_lint.engine.query import lazy
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, unnegated
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.dataflow.process_set import ProcessSet, Runs
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath
     from fsrace_lint.analysis.paths.storage import Storage
-    from fsrace_lint.analysis.paths.work_items import Share
+    from fsrace_lint.program.modules import LinkedFunction
 
 
 _ONE: Final = frozenset(FIRST.values()) - {TOP}
@@ -67,6 +69,11 @@ class AccessContexts:
             return Reach.SHARED if named else Reach.NODE
         local = self._paths.node_local.holds(path) or self._storage.filesystem == "local"
         return Reach.NODE if local else Reach.SHARED
+
+    def is_usually_private(self, path: AbstractPath | None, function: LinkedFunction) -> bool:
+        """Return whether callers pass private paths, except some that no evidence connects to processes."""
+        is_private, others = self.ownership.callers_by_ownership(path, function)
+        return is_private and all(self.evidence.trace(each).evidence < Evidence.LIKELY for each in others)
 
     def is_opened(self, call_site: CallSite) -> bool:
         """Return whether a setting decides if all ranks reach a call: `on_each_node or rank == 0`."""
@@ -167,9 +174,17 @@ class LazyAccessContext:
 
     @property
     def share(self) -> Share:
-        """Which processes have the same path, as far as the work is divided among them."""
-        function, conditions = self.call_site.function, self.call_site.state.conditions
-        return self.contexts.ownership.share(self.path, function, conditions)
+        """Which processes have the same path, as far as the work is divided among them.
+
+        Processes that extract different archives create different files, also in one directory.
+        """
+        ownership, function = self.contexts.ownership, self.call_site.function
+        share = ownership.share(self.path, function, self.call_site.state.conditions)
+        if self.operation.op == "extract":
+            share = max(share, ownership.share_of_call(self.leaf_call))
+        if share < Share.FEW and self.contexts.is_usually_private(self.path, function):
+            return Share.FEW
+        return share
 
     @lazy
     def reach(self) -> Reach:

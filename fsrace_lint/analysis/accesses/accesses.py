@@ -14,6 +14,7 @@ from fsrace_lint.analysis.accesses.exclusive_claims import ExclusiveClaims
 from fsrace_lint.analysis.accesses.existence_checks import ExistenceChecks
 from fsrace_lint.analysis.accesses.http_downloads import HttpDownloads
 from fsrace_lint.analysis.accesses.model import ASKING, Access
+from fsrace_lint.analysis.callgraph.call_edges import CallEdge
 from fsrace_lint.analysis.callgraph.concurrency_evidence import ConcurrencyEvidence
 from fsrace_lint.analysis.callgraph.reaching_functions import reaching_functions
 from fsrace_lint.analysis.dataflow.infeasible_paths import is_impossible, is_infeasible
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.analysis.accesses.model import Operation
+    from fsrace_lint.analysis.callgraph.chain_constants import Calls
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.callgraph.reaching_functions import ReachingFunctions
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
@@ -42,8 +44,9 @@ if TYPE_CHECKING:
 
 _CALLERS_DEPTH: Final = 4
 _UNKNOWN_STORAGE: Final = Storage()
-_NOT_DONE: Final = frozenset({"NotImplementedError", "type", "self", "__class__", "__name__", "str"})
-"""The names that the code of an abstract method can refer to."""
+_CREATING: Final = frozenset({"mkdir", "makedirs"})
+_LEAVING: Final = frozenset({"mkdir", "write"})
+"""The operations after which a path exists."""
 _OF_THE_KERNEL: Final = re.compile(r"/(proc|sys|dev(?!/shm))/")
 """Matches paths in kernel filesystems, which store no files or differ between processes or hosts."""
 _NONE: Final = spell(m.Constant(None))
@@ -144,7 +147,78 @@ class Accesses:
         possible = (each for each in self.flows.call_sites(function) if not is_impossible(each.state))
         found = (self._site(call_site) for call_site in possible)
         for access in self._claims.of(access for access in found if access is not None):
-            yield self._settled(access)
+            claim = (
+                self._claim_of_callers(function) if access.op == "write" else self._made_by_callers(access)
+            )
+            claimed = access.claimed_by is not None or claim is None
+            yield self._settled(access if claimed else replace(access, claimed_by=claim))
+
+    @query(provisional=None)
+    def _claim_of_callers(self, function: LinkedFunction) -> Access | None:
+        """Return a directory that only the process creates that calls a function, or None."""
+        if not self.entry_states.is_only_called(function):
+            return None
+        claims = [self._claim_around(edge.call_site) for edge in self.entry_states.callers(function)]
+        return None if None in claims else claims[0]
+
+    def _claim_around(self, call_site: CallSite) -> Access | None:
+        """Return a directory that was found missing and created, in the branch of a call."""
+        if not self.flows.relevance.may_use(call_site.function, _CREATING):
+            return None
+        here = call_site.state.conditions
+        for made in self._created_alone(call_site.function):
+            around = made.call_site.state.conditions
+            if made.span < call_site.call.span and around == here[: len(around)]:
+                return made
+        return None
+
+    def _made_by_callers(self, access: Access) -> Access | None:
+        """Return what creates a directory before every call of the function that creates it, or None."""
+        function = access.call_site.function
+        if access.op != "mkdir" or access.path is None or not self.entry_states.is_only_called(function):
+            return None
+        made = [self._made_before(edge.call_site, access) for edge in self.entry_states.callers(function)]
+        return None if None in made else made[0]
+
+    def _made_before(self, call_site: CallSite, access: Access) -> Access | None:
+        """Return what always creates the directory of an access of a callee before a call, or None."""
+        paths, scope = self.entry_states.paths, call_site.state.scope
+        path = instantiate_at_call(paths, access.path, call_site.call, scope, access.call_site.function)
+        for other in () if path is None else self._created(call_site.function):
+            around = [
+                literal
+                for literal in other.call_site.state.conditions
+                if not literal.truth or paths.normalize(literal.test, literal.scope) != path
+            ]
+            always = around == [each for each in call_site.state.conditions if each in around]
+            is_repeated = len(other.call_site.loops) > len(call_site.loops)
+            is_before = other.span < call_site.call.span and always and not is_repeated
+            if is_before and path is not None and other.path is not None and other.path.is_within(path):
+                return other
+        return None
+
+    @query(provisional=())
+    def _created(self, function: LinkedFunction) -> tuple[Access, ...]:
+        """Return the accesses after which their paths exist, in the code of a function itself."""
+        if not self.flows.relevance.may_use(function, self.effects.names):
+            return ()
+        found = (self._site(call_site) for call_site in self.flows.call_sites(function))
+        return tuple(each for each in found if each is not None and each.op in _LEAVING)
+
+    @query(provisional=())
+    def _created_alone(self, function: LinkedFunction) -> tuple[Access, ...]:
+        """Return the directories that a function finds missing and creates; all but one process fail."""
+        found = (self._site(call_site) for call_site in self.flows.call_sites(function))
+        return tuple(
+            made
+            for made in found
+            if made is not None
+            and made.op == "mkdir"
+            and made.is_surely_a_path
+            and made.is_shared
+            and not made.tolerates("FileExistsError")
+            and self.tests.wanting(made) is not None
+        )
 
     def _site(self, call_site: CallSite) -> Access | None:
         operation = self.operation(call_site)
@@ -156,7 +230,8 @@ class Accesses:
 
     def operation(self, call_site: CallSite) -> Operation | None:
         """Return the operation of a call, or None if it has no effect or writes to a sink."""
-        operation = self.effects.operation(call_site.call, call_site.state.scope)
+        found = self.effects.operation(call_site.call, call_site.state.scope)
+        operation = None if found is None else self._opened_by(found, call_site, ())
         if operation is None or self._is_sink(operation.path, call_site.state.scope):
             return None
         if operation.op != "write":
@@ -164,6 +239,16 @@ class Accesses:
         if operation.truncates and self._writes_nothing(call_site):
             return replace(operation, empty=True)
         return replace(operation, op="download") if self._responses.fills(call_site) else operation
+
+    def _opened_by(self, operation: Operation, leaf: CallSite, calls: Calls) -> Operation | None:
+        """Return an operation with the mode that some calls pass, or None if they only read the file."""
+        if operation.mode is None:
+            return operation
+        modes = self.evidence.markers.constants.values(operation.mode, leaf.state.scope, calls)
+        texts = [mode for mode in modes if isinstance(mode, str)]
+        if not texts or len(texts) < len(modes):
+            return operation
+        return operation.opened_with(next((mode for mode in texts if "w" in mode), texts[0]))
 
     def _writes_nothing(self, call_site: CallSite) -> bool:
         """Return whether a call that truncates a file leaves it empty."""
@@ -306,22 +391,18 @@ class Accesses:
             named = self.flows.resolver.callee(call_site.call, call_site.state.scope)
             if named is None or named is function or self._saves_for_all(named):
                 continue
-            for callee in self._meant(named):
+            for callee in named.implementations:
                 for access in self._opened(callee, depth + 1):
-                    if not is_infeasible(call_site, callee, access.call_site.state):
-                        yield self.instantiate_at(call_site, callee, access)
+                    operation = self._opened_by(access.operation, access.leaf_call, _calls(call_site, access))
+                    possible = not is_infeasible(call_site, callee, access.call_site.state)
+                    if possible and operation is not None:
+                        same = operation is access.operation
+                        opened = access if same else replace(access, operation=operation)
+                        yield self.instantiate_at(call_site, callee, opened)
 
     def _saves_for_all(self, function: LinkedFunction) -> bool:
         """Return whether every rank must call a function, which decides itself which rank writes."""
         return self.flows.catalog.exact("collective-saver", function.qualified) is not None
-
-    def _meant(self, named: LinkedFunction) -> tuple[LinkedFunction, ...]:
-        """Return the called function and, for an abstract method, its only override."""
-        if named.owner is None or not _NOT_DONE.issuperset(named.facts.referenced_names):
-            return (named,)
-        found = (class_.methods.get(named.facts.name) for class_ in named.owner.descendants())
-        others = {method for method in found if method is not None and method is not named}
-        return (named, *others) if len(others) == 1 else (named,)
 
     def instantiate_at(self, call_site: CallSite, callee: LinkedFunction, access: Access) -> Access:
         """Return an access of a function, instantiated at a call of the function."""
@@ -342,3 +423,12 @@ class Accesses:
         return instantiate_at_call(
             self.entry_states.paths, path, call_site.call, call_site.state.scope, callee
         )
+
+
+def _calls(call_site: CallSite, access: Access) -> Calls:
+    """Return the calls that lead from a call to the leaf call of an access, the nearest one to it first."""
+    calls: Calls = (CallEdge(call_site, passed_as_callback=False),)
+    while access.callee_access is not None:
+        calls = CallEdge(access.call_site, passed_as_callback=False), *calls
+        access = access.callee_access
+    return calls

@@ -6,7 +6,7 @@ import enum
 from typing import TYPE_CHECKING, Final, Protocol
 
 from fsrace_lint.analysis.accesses.model import Access
-from fsrace_lint.analysis.callgraph.concurrency import Entry, Evidence
+from fsrace_lint.analysis.callgraph.concurrency import Doubt, Entry, Evidence
 from fsrace_lint.analysis.paths.purpose import Purpose, purpose
 from fsrace_lint.analysis.paths.work_items import Share
 from fsrace_lint.analysis.values.abstract_values import Expression
@@ -27,10 +27,11 @@ _SHARING: Final[frozenset[Op]] = frozenset({"extract", "download", "poll"})
 class Confidence(enum.IntEnum):
     """How certain it is that the failing interleaving can occur in ordinary use.
 
-    `HIGH`: multiple processes are started on the call chain, and the path is known. `MEDIUM`: the code checks
-    ranks or synchronizes them, or a library function uses a cache or a download. `LOW`: nothing shows that
-    multiple processes run it, except that two users could start it at once; or each process usually gets
-    other items of the work, and the path depends on the item.
+    `HIGH`: multiple processes are started on the call chain, which is certain, and the path is known.
+    `MEDIUM`: the code checks ranks or synchronizes them, or a library function uses a cache or a download.
+    `LOW`: nothing shows that multiple processes run it, except that two users could start it at once; or each
+    process usually gets other items of the work, and the path depends on the item; or the code compares
+    something of the process with a value that is not known.
     """
 
     LOW = 0
@@ -45,13 +46,19 @@ class Shown(Protocol):
     def evidence(self) -> Evidence:
         """What shows that multiple processes run it."""
 
+    @property
+    def doubt(self) -> Doubt:
+        """Why the call chain is not certain."""
+
 
 def confidence(found: Shown) -> Confidence:
     """Return how certain it is that multiple processes run what a rule found on one path, in ordinary use."""
+    if found.doubt is Doubt.PROCESS:
+        return Confidence.LOW
     if isinstance(found, Access) and (_is_divided(found) or _is_rehearsed(found)):
         return Confidence.LOW
     if found.evidence is Evidence.EVIDENT:
-        is_known = not isinstance(found, Access) or _is_known(found)
+        is_known = found.doubt is Doubt.NONE and (not isinstance(found, Access) or _is_known(found))
         return Confidence.HIGH if is_known else Confidence.MEDIUM
     if found.evidence is Evidence.LIKELY:
         return Confidence.MEDIUM
@@ -63,10 +70,13 @@ def confidence(found: Shown) -> Confidence:
 def _is_divided(access: Access) -> bool:
     """Return whether each process usually gets other items of the work, and one of them names the path.
 
-    The number of a job is the same in all processes of the job.
+    The number of a job is the same in all processes of the job. If each process is started with other
+    arguments, these name everything that is not the same in all runs of the program.
     """
+    if access.trace.varies and not _is_same_in_all_runs(access.path):
+        return True
     share = access.share
-    return share is Share.FEW or (share is Share.JOB and access.evidence is Evidence.PLAUSIBLE)
+    return share >= Share.FEW or (share is Share.JOB and access.evidence is Evidence.PLAUSIBLE)
 
 
 def _is_known(access: Access) -> bool:
@@ -76,20 +86,23 @@ def _is_known(access: Access) -> bool:
 def _is_for_many(access: Access) -> bool:
     """Return whether jobs or workers share the path of an access that any process can reach.
 
-    The code of a module runs in every process that imports it. What a function of a library or a command
-    waits for, downloads, or extracts is usually for all processes, and so is a cache, or a path in a fixed
-    directory. Anything else belongs to one caller. A script is started by hand.
+    The code of a module runs in every process that imports it. What a function of a library waits for,
+    downloads, or extracts is usually for all processes, and so is a cache. Anything else belongs to one
+    caller. A script is started by hand, and so is a command, but its runs share a path in a fixed directory,
+    and it waits for another process. Code that nothing calls does not run.
     """
     entry = access.trace.entry
-    if entry is Entry.SCRIPT:
+    if entry in {Entry.SCRIPT, Entry.NEVER}:
         return False
-    if entry is Entry.IMPORT or access.op in _SHARING or _is_fixed(access.path):
+    if entry is Entry.IMPORT or _is_fixed(access.path):
         return True
+    if entry is Entry.COMMAND:
+        return access.op == "poll"
     text = "" if access.path is None else access.path.text
     leaf = access.leaf_call.function
     named = (leaf.module.name, leaf.facts.qualname, access.function, *_calling(access))
-    names = () if entry is Entry.COMMAND else named
-    return purpose((access.path_source, text, access.callee), names) is Purpose.CACHE
+    shares = purpose((access.path_source, text, access.callee), named) is Purpose.CACHE
+    return shares or access.op in _SHARING
 
 
 def _is_rehearsed(access: Access) -> bool:
@@ -106,8 +119,18 @@ def _is_fixed(path: AbstractPath | None) -> bool:
     """Return whether a path is the same in all processes on a machine, whatever arguments they get."""
     first = next(iter(() if path is None else path.pieces()), "")
     is_anchored = not isinstance(first, str) or first.startswith(("/", "~"))
+    return is_anchored and _is_without_arguments(path)
+
+
+def _is_without_arguments(path: AbstractPath | None) -> bool:
+    """Return whether a path does not depend on the arguments of a program or a function."""
     known = () if path is None else path.variables()
-    return is_anchored and all(_is_without_input(symbol.definition) for symbol in known)
+    return all(not symbol.rank_dependent and _is_without_input(symbol.definition) for symbol in known)
+
+
+def _is_same_in_all_runs(path: AbstractPath | None) -> bool:
+    """Return whether all runs of a program have the same path, with any arguments and at any time."""
+    return path is not None and _is_without_arguments(path)
 
 
 def _is_without_input(value: Binding | None) -> bool:

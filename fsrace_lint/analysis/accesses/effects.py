@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.analysis.accesses.model import LOOKING, Operation
+from msgspec.structs import replace
+
+from fsrace_lint.analysis.accesses.model import LOOKING, WRITING, Operation, appends
 from fsrace_lint.analysis.accesses.shell_commands import HERE, fetched_to
 from fsrace_lint.analysis.values.abstract_values import Argument as Passed
 from fsrace_lint.analysis.values.abstract_values import Expression
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from fsrace_lint.catalog import Catalog, Effect
     from fsrace_lint.program.relevance import Relevance
 
-_WRITING: Final = frozenset("waxcn+")
 _OPENING_TO_WRITE: Final = frozenset({"O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"})
 _OPENING: Final = frozenset({"open", "io.open", "pathlib.Path.open"})
 _OF_TEXT: Final = frozenset({"encoding", "errors", "newline"})
@@ -110,15 +111,11 @@ class Effects:
 
     def _effected(self, effect: Effect, call: m.Call, name: str, scope: Environment) -> Operation | None:
         mode = library_argument(call, effect.mode)
-        return _act(effect, call, name, None if mode is None else self._usual(mode, scope))
-
-    def _usual(self, mode: m.Expr, scope: Environment) -> m.Expr:
-        """Return the value of a name, or the default value of a parameter."""
         bound = self.resolver.binding(mode.id, scope) if isinstance(mode, m.Name) else None
-        if isinstance(bound, Expression):
-            return bound.expr
-        default = bound.parameter.default if isinstance(bound, Passed) else None
-        return mode if default is None else default
+        if isinstance(bound, Passed):
+            operation = _act(effect, call, name, bound.parameter.default or mode)
+            return None if operation is None else replace(operation, mode=mode)
+        return _act(effect, call, name, bound.expr if isinstance(bound, Expression) else mode)
 
     def _program(self, call: m.Call, name: str, scope: Environment) -> Operation | None:
         command = library_argument(call, "0:args")
@@ -142,7 +139,7 @@ def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> 
     op = effect.op
     if "b" in mode and name in _OPENING and any(map(_is_of_text, call.keywords)):
         return None  # `open()` raises `ValueError`
-    if _WRITING.isdisjoint(mode) or flags.isdisjoint(_OPENING_TO_WRITE):
+    if WRITING.isdisjoint(mode) or flags.isdisjoint(_OPENING_TO_WRITE):
         if "r" not in mode or effect.flags:
             return None
         op = "read"
@@ -162,7 +159,7 @@ def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> 
         path=HERE if path is None else path,
         api=name,
         tolerant=tolerant,
-        appends={"w", "x", "n"}.isdisjoint(mode) or "O_APPEND" in flags,
+        appends=appends(mode) or "O_APPEND" in flags,
         truncates="O_TRUNC" in flags if effect.flags else "w" in mode,
         exclusive=holds(effect.exclusive, call) or "x" in mode or "O_EXCL" in flags,
         atomic=holds(effect.atomic, call),
@@ -172,6 +169,7 @@ def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> 
         condition=library_argument(call, effect.condition),
         target=library_argument(call, effect.target),
         tree=effect.tree,
+        saves_model=effect.saves_model,
     )
 
 

@@ -180,10 +180,10 @@ class ExplanationPlaces:
                 return None if span is None else Place(call_site.function.module.path, span)
         return None
 
-    def private(self, expr: m.Expr, scope: Environment, depth: int = 0) -> Place | None:
-        """Return the place of the call whose result is the reason why a value differs between processes."""
+    def private(self, expr: m.Expr, scope: Environment, depth: int = 0) -> tuple[Expression, ...]:
+        """Return the calls through which a value differs between processes, the one of the reason last."""
         if depth > _DEEPEST or not self.entry_states.rank_dependence.is_rank_dependent(expr, scope):
-            return None
+            return ()
         if isinstance(expr, (m.Name, m.Attribute)):
             inner = expressions_of(self.entry_states.rank_tests.known(expr, scope))
             if isinstance(expr, m.Attribute) and not inner:
@@ -192,10 +192,8 @@ class ExplanationPlaces:
             inner = [Expression(part, scope) for part in parts(expr)]
         inner += self.flows.call_results(expr, scope)
         found = (self.private(value.expr, value.scope, depth + 1) for value in inner)
-        place = next(filter(None, found), None)
-        if place is None and isinstance(expr, m.Call):
-            return Place(scope.function.module.path, expr.span)
-        return place
+        calls = next(filter(None, found), ())
+        return (Expression(expr, scope), *calls) if isinstance(expr, m.Call) else calls
 
     def passed(self, step: ExplanationStep) -> Place | None:
         """Return the place of the call if it passes a value that differs between processes."""
@@ -215,7 +213,7 @@ class ExplanationPlaces:
         span = _span_of(expr)
         if span is not None:
             return Place(scope.function.module.path, span)
-        made = (_place(value) for value in expressions_of(self.entry_states.rank_tests.known(expr, scope)))
+        made = (place_in(value) for value in expressions_of(self.entry_states.rank_tests.known(expr, scope)))
         return next(filter(None, made), None)
 
 
@@ -224,7 +222,8 @@ def place_of(call_site: CallSite) -> Place:
     return Place(call_site.function.module.path, call_site.call.span)
 
 
-def _place(value: Expression) -> Place | None:
+def place_in(value: Expression) -> Place | None:
+    """Return the place of the first call in an expression, or None."""
     span = _span_of(value.expr)
     return None if span is None else Place(value.scope.function.module.path, span)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.analysis.accesses.explanation_places import ExplanationPlaces, place_of
+from fsrace_lint.analysis.accesses.explanation_places import ExplanationPlaces, place_in, place_of
 from fsrace_lint.analysis.accesses.model import Reach
 from fsrace_lint.analysis.callgraph.concurrency import Evidence
 from fsrace_lint.analysis.dataflow.process_set import FIRST, Runs, runs
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.accesses.explanation_places import ExplanationStep
     from fsrace_lint.analysis.accesses.model import Access
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
+    from fsrace_lint.analysis.values.abstract_values import Expression
 
 _WEAK: Final = frozenset({"unproven", "unknown", "unexposed"})
 _ERRORS: Final = {
@@ -167,15 +168,19 @@ class Explanations:
         )
         return path is not None and path.rank_dependent
 
-    def source(self, access: Access) -> Place | None:
-        """Return the place of the call that gives each process a different path, if it is known."""
+    def sources(self, access: Access) -> tuple[Expression, ...]:
+        """Return the calls that give each process a different path, the one of the reason last."""
         values = (
             (access.operation.path,) if access.call_site is access.leaf_call else parts(access.call_site.call)
         )
         scope = access.call_site.state.scope
         found = (self.causes.private(value, scope) for value in values)
-        here = next(filter(None, found), None)
+        here = next(filter(None, found), ())
         return here or self.causes.private(access.operation.path, access.leaf_call.state.scope)
+
+    def source(self, access: Access) -> Place | None:
+        """Return the place of the call that gives each process a different path, if it is known."""
+        return next(map(place_in, self.sources(access)[-1:]), None)
 
     def _locked(self, access: Access) -> Reason | None:
         if not access.locked:

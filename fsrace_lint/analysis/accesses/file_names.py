@@ -96,6 +96,17 @@ class FileNames:
         name = self._guessed(access.operation.path) if access.path is None else self._read(access.path)
         return replace(name, told=self._meanings(words(" ".join(_leading(access)))))
 
+    def is_expected(self, write: Access) -> bool:
+        """Return whether a later run reads a file, or each process has something else to write to it.
+
+        The names of the file, of the functions that lead to it, and of their callers show that.
+        """
+        name, callers = self.of(write), self.entry_states.callers(write.call_site.function)
+        above = " ".join(edge.call_site.function.facts.name for edge in callers)
+        around = name.hints | name.told | self._meanings(words(above))
+        of_a_run = {"pointer", "record", "description", "settings", "checkpoint", "share"}
+        return not name.means.isdisjoint(of_a_run) or not around.isdisjoint({"checkpoint", "share"})
+
     def _guessed(self, expr: m.Expr) -> FileName:
         texts = list(_texts(expr))
         means = self._meanings(words(_end_of(expr)))
@@ -142,8 +153,9 @@ class FileNames:
             function = symbol.key[1] if symbol.key[0] == RESULT else None
             if not isinstance(function, LinkedFunction):
                 continue
-            for result in self.flows.return_values(function):
-                path = self.entry_states.paths.normalize(result.expr, result.scope)
+            for way in self.flows.result_points(function):
+                value, scope = way.value, way.state.scope
+                path = None if value is None else self.entry_states.paths.normalize(value, scope)
                 if path is not None and path.components:
                     made |= self._meanings(_literal_words(path.components[-1]))
         return made

@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Final, Protocol
 
+from msgspec.structs import replace
+
 from fsrace_lint.analysis.dataflow.process_set import Runs
 from fsrace_lint.analysis.paths.abstract_path import AbstractPath
 from fsrace_lint.files.spans import Place
@@ -14,7 +16,12 @@ from fsrace_lint.syntax.record import Record
 from fsrace_lint.syntax.unparse import spell
 
 if TYPE_CHECKING:
-    from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyMarker, ConcurrencyTrace, Evidence
+    from fsrace_lint.analysis.callgraph.concurrency import (
+        ConcurrencyMarker,
+        ConcurrencyTrace,
+        Doubt,
+        Evidence,
+    )
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.dataflow.process_set import ProcessSet
     from fsrace_lint.analysis.paths.work_items import Share
@@ -43,6 +50,15 @@ _PRESENCE_TESTS: Final = _DIRECTORY_TESTS | {"exists", "lexists"}
 _KIND_TESTS: Final = _DIRECTORY_TESTS | _LINK_TESTS | {"access", "ismount", "is_tarfile", "is_zipfile"}
 
 
+WRITING: Final = frozenset("waxcn+")
+"""The letters of the modes that write to a file."""
+
+
+def appends(mode: str) -> bool:
+    """Return whether a mode that writes leaves the content of the file."""
+    return {"w", "x", "n"}.isdisjoint(mode)
+
+
 class Operation(Record, frozen=True):
     """The operation of one call: what it does, and to which path.
 
@@ -62,6 +78,8 @@ class Operation(Record, frozen=True):
         condition: The expression that decides whether this process runs it.
         target: The new path of a rename.
         tree: Whether it copies or deletes a directory with its whole content.
+        mode: The expression for the mode of a file, if callers can pass it.
+        saves_model: Whether it saves the weights of a model, or the state of a run.
     """
 
     op: Op
@@ -79,6 +97,15 @@ class Operation(Record, frozen=True):
     condition: m.Expr | None = None
     target: m.Expr | None = None
     tree: bool = False
+    mode: m.Expr | None = None
+    saves_model: bool = False
+
+    def opened_with(self, mode: str) -> Operation | None:
+        """Return the operation with a mode that a caller passes, or None if the mode is only for reading."""
+        if WRITING.isdisjoint(mode):
+            return None
+        exclusive = self.exclusive or "x" in mode
+        return replace(self, appends=appends(mode), truncates="w" in mode, exclusive=exclusive)
 
     @property
     def spares_what_was_there(self) -> bool:
@@ -261,6 +288,11 @@ class Access(AtCall, Record, frozen=True, eq=False):
     def marker(self) -> ConcurrencyMarker | None:
         """The evidence of multiple processes at the end of the call chain."""
         return self.trace.marker
+
+    @property
+    def doubt(self) -> Doubt:
+        """Why the call chain is not certain."""
+        return self.trace.doubt
 
     @property
     def inlined_chain(self) -> tuple[CallSite, ...]:

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from fsrace_lint.analysis.callgraph.parameter_values import differs, value_passed
 from fsrace_lint.analysis.paths.abstract_path import PARENT, PathVariable, handed_in
 from fsrace_lint.analysis.paths.work_items import Share
-from fsrace_lint.analysis.values.abstract_values import Expression
+from fsrace_lint.analysis.values.abstract_values import Argument, Expression
 from fsrace_lint.engine.query import query
+from fsrace_lint.program.modules import LinkedFunction
+from fsrace_lint.syntax import model as m
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from fsrace_lint.analysis.callgraph.call_edges import CallEdge
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
-    from fsrace_lint.analysis.dataflow.abstract_state import PathCondition
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
-    from fsrace_lint.program.modules import LinkedFunction
-    from fsrace_lint.syntax import model as m
 
 Conditions: TypeAlias = "Sequence[PathCondition]"
 
@@ -63,8 +64,10 @@ class PathOwnership:
             or self._is_own_folder(each, function, depth)
             for each in path.variables()
         )
+        private = private or any(self._is_passed_within(each, function, depth) for each in path.variables())
         for symbol in handed_in(path.variables()):
             parameter = self.paths.parameter_of(symbol, function)
+            private = private or self._is_given_to_object(symbol, function, depth)
             if parameter is None or private:
                 certain = certain and names_the_file
                 continue
@@ -74,6 +77,102 @@ class PathOwnership:
             private, passed_certain = self._passed(parameter, function, depth, names_the_file)
             certain = certain and passed_certain
         return private, certain
+
+    def _is_given_to_object(self, symbol: PathVariable, function: LinkedFunction, depth: int) -> bool:
+        """Return whether a variable is an argument with which an object is created, always a private one."""
+        creator = symbol.key[1]
+        if not isinstance(creator, LinkedFunction) or creator is function or creator.facts.name != "__init__":
+            return False
+        parameter = self.paths.parameter_of(symbol, creator)
+        is_folder = False
+        if parameter is None or not self.entry_states.callers(creator):
+            return False
+        return self._passed(parameter, creator, depth + 1, is_folder)[0]
+
+    def _is_passed_within(self, symbol: PathVariable, function: LinkedFunction, depth: int) -> bool:
+        """Return whether a variable is an attribute of a parameter, and always private: `kit.folder`."""
+        parameter, name = self._attribute(symbol, function)
+        is_folder = False
+        if parameter is None or not self.entry_states.callers(function):
+            return False
+        return self._passed(parameter, function, depth, is_folder, name)[0]
+
+    def _attribute(self, symbol: PathVariable, function: LinkedFunction) -> tuple[m.Parameter | None, str]:
+        """Return the parameter that a variable is an attribute of, if any, and the name of the attribute."""
+        if symbol.key[0] != "attribute":
+            return None, ""
+        whole, name = symbol.key[1:]
+        only = whole[0] if isinstance(whole, tuple) and len(whole) == 1 else None
+        if not isinstance(only, PathVariable) or not isinstance(name, str):
+            return None, ""
+        return self.paths.parameter_of(only, function), name
+
+    def callers_by_ownership(
+        self, path: AbstractPath | None, function: LinkedFunction, depth: int = 0
+    ) -> tuple[bool, tuple[CallSite, ...]]:
+        """Return whether some callers pass a private path, and the calls that pass another one.
+
+        Args:
+            path: The path, in terms of `function`.
+            function: The function.
+            depth: The number of calls from the function to the path of the access.
+        """
+        is_private = False
+        others: list[CallSite] = []
+        for symbol in () if path is None else path.variables():
+            parameter, name = self._attribute(symbol, function)
+            parameter = self.paths.parameter_of(symbol, function) or parameter
+            if parameter is not None and depth <= _DEEPEST:
+                found, shared = self._split(parameter, function, depth, name)
+                is_private |= found
+                others += shared
+        return is_private, tuple(others)
+
+    @query(provisional=(False, ()))
+    def _split(
+        self, parameter: m.Parameter, function: LinkedFunction, depth: int, attribute: str
+    ) -> tuple[bool, tuple[CallSite, ...]]:
+        """Return whether some callers pass a private value, and the calls that pass another one.
+
+        With an attribute, this is about that attribute of the arguments.
+        """
+        is_private = False
+        others: list[CallSite] = []
+        for value, call_site in self._given(parameter, function, attribute):
+            state = call_site.state
+            path, caller = (
+                None if value is None else self.paths.normalize(value, state.scope),
+                state.scope.function,
+            )
+            if self.of(path, caller, depth + 1, conditions=state.conditions)[0]:
+                is_private = True
+                continue
+            above, shared = self.callers_by_ownership(path, caller, depth + 1)
+            is_private |= above
+            others += shared if above else (call_site,)
+        return is_private, tuple(others)
+
+    def _given(
+        self, parameter: m.Parameter, function: LinkedFunction, attribute: str
+    ) -> Iterator[tuple[m.Expr | None, CallSite]]:
+        """Yield what callers pass for a parameter, or an attribute of it, and their calls.
+
+        If no callers are known, they pass an object that the project creates.
+        """
+        edges = self.entry_states.callers(function)
+        passed = ((value_passed(edge, parameter, function), edge.call_site) for edge in edges)
+        objects = passed if edges or not attribute else self._objects(Argument(function, parameter))
+        for value, call_site in objects:
+            yield (m.Attribute(value, attribute) if value is not None and attribute else value), call_site
+
+    def _objects(self, argument: Argument) -> Iterator[tuple[m.Expr, CallSite]]:
+        """Yield the calls that create objects of the class that a parameter is declared with."""
+        resolver, flows = self.entry_states.flows.resolver, self.entry_states.flows
+        class_ = resolver.class_of(resolver.of_binding(argument))
+        calling = () if class_ is None else self.entry_states.relevance.calling(class_.facts.name)
+        for call_site in (each for function in calling for each in flows.call_sites(function)):
+            if resolver.symbol(call_site.call.function, call_site.state.scope) == class_:
+                yield call_site.call, call_site
 
     def _is_own_folder(self, symbol: PathVariable, function: LinkedFunction, depth: int) -> bool:
         """Return whether a variable is the private directory of a file that callers pass."""
@@ -116,6 +215,11 @@ class PathOwnership:
             found = max(found, passed, self._share(symbol, function, 0, conditions))
         return found
 
+    def share_of_call(self, call_site: CallSite) -> Share:
+        """Return which processes make a call for the same item of the work."""
+        made_of = Expression(call_site.call, call_site.state.scope)
+        return self._share_of(made_of, call_site.function, 0, call_site.state.conditions)
+
     def _share(
         self, symbol: PathVariable, function: LinkedFunction, depth: int, conditions: Conditions
     ) -> Share:
@@ -136,12 +240,24 @@ class PathOwnership:
 
     @query(provisional=Share.ALL)
     def _share_passed(self, parameter: m.Parameter, function: LinkedFunction, depth: int) -> Share:
-        """Return which processes have the same value for a parameter: the weakest of all callers."""
+        """Return which processes have the same value for a parameter: the weakest of all callers.
+
+        One process makes the other calls of a function that it also starts workers for.
+        """
         if is_index(parameter, function):
             return Share.FEW
         edges = self.entry_states.callers(function) if depth <= _DEEPEST else ()
         if not edges:
             return self.paths.work_items.share_by_name(parameter.name)
+        found = self._weakest(parameter, function, edges, depth)
+        started = tuple(edge for edge in edges if edge.starts_several)
+        if found is Share.ALL and started:
+            return min(Share.FEW, self._weakest(parameter, function, started, depth))
+        return found
+
+    def _weakest(
+        self, parameter: m.Parameter, function: LinkedFunction, edges: Sequence[CallEdge], depth: int
+    ) -> Share:
         found = Share.ONE
         for edge in edges:
             if differs(edge, parameter, function):
@@ -160,13 +276,17 @@ class PathOwnership:
         function: LinkedFunction,
         depth: int,
         is_folder: bool,  # noqa: FBT001  # a part of the key
+        attribute: str = "",
     ) -> tuple[bool, bool]:
-        """Join the arguments of all callers for a parameter: private only if it is private for all."""
+        """Join the arguments of all callers for a parameter: private only if it is private for all.
+
+        With an attribute, this is about that attribute of the arguments.
+        """
         answers = []
         for edge in self.entry_states.callers(function):
             if depth > _DEEPEST:
                 return False, False
-            if differs(edge, parameter, function):
+            if not attribute and differs(edge, parameter, function):
                 answers.append((True, True))
                 continue
             value = value_passed(edge, parameter, function)
@@ -176,7 +296,7 @@ class PathOwnership:
                 answers.append((False, parameter.default is not None))
                 continue
             scope, conditions = edge.call_site.state.scope, edge.call_site.state.conditions
-            path = self.paths.normalize(value, scope)
+            path = self.paths.normalize(m.Attribute(value, attribute) if attribute else value, scope)
             answers.append(
                 self.of(path, scope.function, depth + 1, is_folder=is_folder, conditions=conditions)
             )

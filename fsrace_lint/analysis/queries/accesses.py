@@ -122,13 +122,20 @@ class AccessQueries(Linked):
         If the access fails there, the function would have failed anyway.
         """
         flow, conditions = self.flows.flow(access.call_site.function), access.call_site.state.conditions
-        caught = any(literal.attempt is not None and literal.truth for literal in conditions)
+        caught = {each for each in conditions if each.attempt is not None and each.truth}
         if flow is None or not caught:
             return False
         before = flow.call_sites.index(access.call_site)
-        return any(
-            way.position > before and way.state.conditions == conditions for way in flow.exceptional_exits
-        )
+        later = (way.state.conditions for way in flow.exceptional_exits if way.position > before)
+        return any(caught.issubset(way) and set(conditions).issuperset(way) for way in later)
+
+    def fails_unnoticed(self, access: Access) -> bool:
+        """Return whether an error of an access does no harm.
+
+        Python ignores errors in a finalizer, and in a handler that raises, the function fails anyway.
+        """
+        names = (call_site.function.facts.name for call_site in access.inlined_chain)
+        return "__del__" in names or self.is_given_up_after(access)
 
     def stands_among_processes(self, access: Access) -> bool:
         """Return whether multiple processes may run an access.

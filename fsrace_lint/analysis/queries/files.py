@@ -74,6 +74,30 @@ class FileQueries(AccessQueries):
         """Return what the file name of an access says about its purpose."""
         return self._file_names.of(access)
 
+    def is_expected(self, write: Access) -> bool:
+        """Return whether other code or a later run probably reads what an access writes.
+
+        If each process writes its own share of the results, the file lacks all other shares.
+        """
+        named = self._file_names.is_expected(write)
+        return named or write.operation.saves_model or self._is_passed_on_later(write)
+
+    def _is_passed_on_later(self, write: Access) -> bool:
+        """Return whether the function of a write later reads the file, or passes its path to the project."""
+        normalize, callee = self.entry_states.paths.normalize, self.flows.resolver.callee
+        later = (
+            each
+            for each in self.flows.call_sites(write.call_site.function)
+            if each.call.span > write.span
+            and write.path is not None
+            and any(normalize(argument, each.state.scope) == write.path for argument in each.call.arguments)
+        )
+        return any(callee(each.call, each.state.scope) is not None or self._reads(each) for each in later)
+
+    def _reads(self, call_site: CallSite) -> bool:
+        operation = self._accesses.operation(call_site)
+        return operation is not None and operation.op == "read"
+
     def origins(self, access: Access) -> Origins:
         """Return why the path of an access differs between ranks, even if the path is not resolved."""
         if access.path is not None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from fsrace_lint.analysis.accesses.model import ASKING, LOOKING
 from fsrace_lint.analysis.callgraph.concurrency import Evidence
 from fsrace_lint.analysis.queries.accesses import AccessQueries, are_one_after_another
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.accesses.model import Access, ExistenceCheck
     from fsrace_lint.analysis.accesses.vanishing_files import DirectoryListing, VanishingFile
+    from fsrace_lint.analysis.synchronization.event_sequences import SequenceItem
     from fsrace_lint.analysis.synchronization.model import Misuse, TestBeforeInit
     from fsrace_lint.analysis.synchronization.node_visibility import Absence
     from fsrace_lint.analysis.synchronization.per_node import PerNodeAccess
@@ -30,7 +33,23 @@ class OrderingQueries(AccessQueries):
 
     def divergent(self) -> Iterator[Divergence]:
         """Yield the collectives that some ranks skip, in source order."""
-        yield from self.each_acting(self._divergences.of)
+        for divergence in self.each_acting(self._divergences.of):
+            yield replace(divergence, sync_point=self._traced(divergence.sync_point))
+
+    def _traced(self, item: SequenceItem) -> SequenceItem:
+        """Return an event of one of many ranks with the evidence for them.
+
+        A collective, or a check of the rank, is itself evidence, but it also works in one process.
+        """
+        trace = self._accesses.evidence.trace(item.call_site, by_one=True)
+        evidence = max(trace.evidence, Evidence.LIKELY)
+        return replace(
+            item,
+            evidence=evidence,
+            call_chain=trace.call_chain,
+            marker=trace.marker,
+            doubt=trace.doubt,
+        )
 
     def is_synchronized_between(self, probe: ExistenceCheck, access: Access) -> bool:
         """Return whether a sync point lies between a check and an access in one function."""
@@ -70,7 +89,8 @@ class OrderingQueries(AccessQueries):
 
     def unordered(self) -> Iterator[UnorderedPair]:
         """Yield two accesses to one path, by one process and by others, without a sync point in between."""
-        yield from self.each_acting(self._unordered_pairs.of)
+        for pair in self.each_acting(self._unordered_pairs.of):
+            yield replace(pair, before=self._traced(pair.before), after=self._traced(pair.after))
 
     def vanishing(self) -> Iterator[VanishingFile]:
         """Yield the reads after an existence check or a listing, and the code that can delete the path."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
     from fsrace_lint.analysis.accesses.model import Access
+    from fsrace_lint.analysis.callgraph.concurrency import Evidence
     from fsrace_lint.catalog import Op
     from fsrace_lint.files.spans import Span
     from fsrace_lint.program.modules import Module
@@ -63,6 +64,18 @@ class Project(FileQueries, LockQueries, OrderingQueries):
     def source_of_difference(self, access: Access) -> Place | None:
         """Return the place of the call whose result makes the path of an access differ between ranks."""
         return self._explanations.source(access)
+
+    def evidence_of_difference(self, access: Access) -> Evidence:
+        """Return the evidence that multiple processes run the calls that make the path of an access differ.
+
+        The calls can be on a branch that is not on the call chain to the access.
+        """
+        evidence = access.evidence
+        for source in self._explanations.sources(access):
+            for call_site in self.flows.call_sites(source.scope.function):
+                if call_site.call is source.expr:
+                    evidence = min(evidence, self._accesses.evidence.trace(call_site).evidence)
+        return evidence
 
     def statistics(self) -> dict[str, int]:
         """Return the number of linked and of unresolved items."""

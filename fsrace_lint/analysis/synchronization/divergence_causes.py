@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.accesses.confidence import Confidence
 from fsrace_lint.analysis.accesses.model import ASKING, Reach
+from fsrace_lint.analysis.dataflow.process_set import TOP
+from fsrace_lint.analysis.synchronization.sync_points import sync_points_of
 from fsrace_lint.analysis.values.call_arguments import arguments_of
+from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, parts
-from fsrace_lint.syntax.traversal import within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.synchronization.event_sequences import EventSequences, SequenceItem
     from fsrace_lint.analysis.synchronization.taint import RankTaint
     from fsrace_lint.program.modules import LinkedFunction
-    from fsrace_lint.syntax import model as m
 
 _CALLERS: Final = 3
 """The maximum number of calls from a caller that can order a check to the check."""
@@ -68,56 +70,76 @@ class DivergenceCauses:
         """Return the highest confidence that a check or a read allows.
 
         It is `HIGH` if the path is node-local, or if the program changes the path, or may do so, and nothing
-        orders the change and the check. If all changes are ordered, all ranks get the same answer.
+        orders the change and the check. It is `MEDIUM` if each rank asks for a path of its own, or if the
+        check runs elsewhere, as in a constructor. Otherwise, all ranks get the same answer.
         """
-        is_ordered = False
+        is_own = is_ordered = is_found = False
         for around in self._around(function):
             steps = self.sequences.of(around)
             for place in [i for i, step in enumerate(steps) if step.leaf_call.call is asked]:
                 access = self.sequences.access(steps[place])
                 if access is not None and access.reach is Reach.NODE:
                     return Confidence.HIGH
+                is_own |= _is_own(steps[place])
+                is_found |= around is function
                 for change in _changes(steps, place):
                     if not self._are_ordered(steps, *sorted((change, place))):
                         return Confidence.HIGH
                     is_ordered = True
-        if is_ordered:
-            return Confidence.LOW
-        return Confidence.HIGH if self._is_created(asked, function) else Confidence.MEDIUM
+        if not is_ordered and self._is_created(asked, function):
+            return Confidence.HIGH
+        return Confidence.MEDIUM if is_own or not is_found else Confidence.LOW
+
+    def _calls_in(self, function: LinkedFunction) -> Sequence[CallSite]:
+        return self.sequences.flows.call_sites(function)
 
     def _is_created(self, asked: m.Expr, function: LinkedFunction) -> bool:
-        """Return whether code of an unknown effect can create a path after a check found the path missing.
+        """Return whether code of an unknown effect can create a path after a check found it missing.
 
-        It gets the path, perhaps in a display, or is a function that a helper runs on one rank.
+        It gets the path, perhaps in a display, or is a function that a helper runs on one rank. After a sync
+        point, the other ranks have checked too.
         """
-        tests = self.sequences.accesses.tests
-        for call_site in self.sequences.flows.call_sites(function):
-            call = call_site.call
-            if call is asked or self.sequences.accesses.operation(call_site) is not None:
-                continue
-            for test in tests.among(call_site.state.conditions, call):
-                if test.found_missing and (self._runs_once(call_site) or test.path in self._given(call_site)):
-                    return True
+        sync_points = {s.call_site for s in sync_points_of(self.sequences.of(function)) if s.processes == TOP}
+        passed: list[CallSite] = []
+        for call_site in self._calls_in(function):
+            if call_site.call is asked:
+                passed.clear()
+            elif self._may_create(call_site, asked) and all(
+                self._depends_on_files(each, call_site.state.conditions) for each in passed
+            ):
+                return True
+            if call_site in sync_points:
+                passed.append(call_site)
         return False
+
+    def _may_create(self, call_site: CallSite, asked: m.Expr) -> bool:
+        """Return whether a call of an unknown effect gets a path that a check found missing."""
+        if _is_pure(call_site.call) or self.sequences.accesses.operation(call_site) is not None:
+            return False
+        place = asked.span if isinstance(asked, m.Call) else None
+        found = self.sequences.accesses.tests.among(call_site.state.conditions, call_site.call)
+        paths = [test.path for test in found if test.span == place and test.found_missing]
+        given = self._given(call_site) if paths else []
+        return any(self._runs_once(call_site) or path in given for path in paths)
 
     def _runs_once(self, call_site: CallSite) -> bool:
         name = self.sequences.name_of(call_site)
         return self.sequences.catalog.find("run-once", name) is not None
 
     def _given(self, call_site: CallSite) -> list[AbstractPath | None]:
-        """Return the paths that a call passes, also in displays."""
-        values = (part for _, _, value in arguments_of(call_site.call) for part in within(value))
+        """Return the paths that a call passes, also in displays, but not in texts."""
+        values = (part for _, _, value in arguments_of(call_site.call) for part in _passed(value))
         return [self.entry_states.paths.normalize(value, call_site.state.scope) for value in values]
 
     def _are_ordered(self, steps: Sequence[SequenceItem], first: int, last: int) -> bool:
         """Return whether all ranks of two events reach a sync point in between, whatever they find."""
         wanted = steps[first].processes | steps[last].processes
-        sync_points = (s for s in steps[first:last] if s.sync_point and not wanted & ~s.processes)
-        return any(not self._depends_on_files(s, steps[last]) for s in sync_points)
+        sync_points = (s for s in sync_points_of(steps[first:last]) if not wanted & ~s.processes)
+        return any(not self._depends_on_files(s.call_site, steps[last].conditions) for s in sync_points)
 
-    def _depends_on_files(self, sync_point: SequenceItem, later: SequenceItem) -> bool:
-        """Return whether ranks skip a sync point, but not a later event, because of what they find."""
-        own = (x for x in sync_point.call_site.state.conditions if x not in later.conditions)
+    def _depends_on_files(self, sync_point: CallSite, later: Sequence[PathCondition]) -> bool:
+        """Return whether ranks skip a sync point because of what they find, but not what is under `later`."""
+        own = (x for x in sync_point.state.conditions if x not in later)
         found = map(self.sequences.taint.of_test, own)
         return any(difference is not None and difference.kind != "rank" for difference in found)
 
@@ -133,8 +155,34 @@ class DivergenceCauses:
         yield from layer
 
 
+def _passed(value: m.Expr) -> Iterator[m.Expr]:
+    """Yield a value and its parts, except those of a text with values."""
+    yield value
+    if not isinstance(value, m.Format) and not (isinstance(value, m.Call) and _is_pure(value)):
+        for part in parts(value):
+            yield from _passed(part)
+
+
+def _is_pure(call: m.Call) -> bool:
+    """Return whether a call fills a text, or is one of a builtin such as `print`; neither creates a path."""
+    if isinstance(call.function, m.Name):
+        return hasattr(builtins, call.function.id)
+    return last_name(call.function) == "format"
+
+
 def _is_own(step: SequenceItem) -> bool:
     return step.path is not None and step.path.rank_dependent
+
+
+def _is_left_out(check: SequenceItem, made: SequenceItem) -> bool:
+    """Return whether a check has the same result after a directory above or at its path is created."""
+    return made.path != check.path or check.op == "list"
+
+
+def _is_repeated(step: SequenceItem, earlier: Sequence[SequenceItem]) -> bool:
+    """Return whether the same code has downloaded the same path before, so that it is there already."""
+    call = step.leaf_call.call
+    return step.op == "download" and any(x.leaf_call.call is call and x.path == step.path for x in earlier)
 
 
 def _changes(steps: Sequence[SequenceItem], place: int) -> Iterator[int]:
@@ -146,8 +194,10 @@ def _changes(steps: Sequence[SequenceItem], place: int) -> Iterator[int]:
     for position, step in enumerate(steps):
         if step.operation is None or step.op in ASKING or step.path is None or check.path is None:
             continue
-        if check.op == "list" and step.op == "mkdir" and step.path == check.path:
-            continue  # an empty directory
+        if step.op == "mkdir" and check.path.is_within(step.path) and _is_left_out(check, step):
+            continue
+        if position > place and _is_repeated(step, steps[:place]):
+            continue
         is_in_later_loop = position > place and len(step.call_site.loops) > len(check.call_site.loops)
         if not is_in_later_loop and (step.path.is_within(check.path) or check.path.is_within(step.path)):
             yield position

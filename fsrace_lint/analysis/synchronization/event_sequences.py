@@ -6,15 +6,17 @@ project are replaced by the events of the callee, as seen from the call.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec.structs import replace
 
 from fsrace_lint.analysis.accesses.model import AtCall
-from fsrace_lint.analysis.callgraph.concurrency import Evidence
+from fsrace_lint.analysis.callgraph.concurrency import Doubt, Evidence
 from fsrace_lint.analysis.callgraph.reaching_functions import reaching_functions
+from fsrace_lint.analysis.callgraph.synchronizing_calls import synchronizes
 from fsrace_lint.analysis.dataflow.infeasible_paths import is_infeasible
 from fsrace_lint.analysis.dataflow.process_set import MAIN, SYNCHRONIZING, TOP, ProcessSet
+from fsrace_lint.analysis.synchronization.context_events import ContextEvents
 from fsrace_lint.analysis.values.call_arguments import arguments_of, holds, library_argument
 from fsrace_lint.analysis.values.constants import constant_passed
 from fsrace_lint.engine.cycles import CycleDetector
@@ -34,14 +36,20 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath
     from fsrace_lint.analysis.synchronization.taint import TaintAnalysis
+    from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.catalog import Op
     from fsrace_lint.catalog.entries import CollectiveSaver
     from fsrace_lint.program.modules import LinkedFunction
 
 _DEEPEST: Final = 4
 _LONGEST: Final = 200
+_KEEPERS: Final = frozenset({"cache", "lru_cache"})
 _KINDS: Final = frozenset({"hasattr", "isinstance", "issubclass", "callable"})
 _LEADING: Final = (*SYNCHRONIZING, "effect", "program", "run-once", "decorator", "first", "lock")
+
+
+_Inner: TypeAlias = "tuple[CallSite, LinkedFunction, frozenset[CallSite] | None]"
+"""A call, a function that it runs, and the only calls in that function that count; None for all of them."""
 
 
 class SequenceItem(AtCall, Record, frozen=True, eq=False):
@@ -62,6 +70,7 @@ class SequenceItem(AtCall, Record, frozen=True, eq=False):
         call_chain: The calls by which multiple processes reach it.
         marker: The evidence at the end of the call chain.
         evidence: How certain it is that multiple processes run it.
+        doubt: Why the call chain is not certain.
     """
 
     call_site: CallSite
@@ -78,6 +87,7 @@ class SequenceItem(AtCall, Record, frozen=True, eq=False):
     call_chain: tuple[CallSite, ...] = ()
     marker: ConcurrencyMarker | None = None
     evidence: Evidence = Evidence.EVIDENT
+    doubt: Doubt = Doubt.NONE
 
     @property
     def op(self) -> Op | None:
@@ -101,6 +111,7 @@ class EventSequences:
         self.entry_states = accesses.entry_states
         self.taint = differences
         self.budget = DepthBudget(_DEEPEST, CycleDetector())
+        self._contexts = ContextEvents(self.flows)
 
     def may_reach_sync_point(self, function: LinkedFunction) -> bool:
         """Return whether a function or its callees may contain an event."""
@@ -126,12 +137,21 @@ class EventSequences:
                 yield step
 
     @query
-    def _items(self, function: LinkedFunction) -> tuple[SequenceItem | tuple[CallSite, LinkedFunction], ...]:
+    def _items(self, function: LinkedFunction) -> tuple[SequenceItem | _Inner, ...]:
         """Return the events of a function, and its calls of functions that may contain events."""
-        call_sites = self.flows.call_sites(function)
-        return tuple(item for call_site in call_sites for item in self._read(call_site))
+        return tuple(
+            item
+            for call_site, run in self._contexts.within(function)
+            for item in (self._read(call_site) if run is None else self._read_context(call_site, run))
+        )
 
-    def _read(self, call_site: CallSite) -> Iterator[SequenceItem | tuple[CallSite, LinkedFunction]]:
+    @staticmethod
+    def _read_context(call_site: CallSite, run: tuple[CallSite, ...]) -> Iterator[_Inner]:
+        """Yield what a context manager of the project runs as it is entered or left."""
+        if run:
+            yield call_site, run[0].function, frozenset(run)
+
+    def _read(self, call_site: CallSite) -> Iterator[SequenceItem | _Inner]:
         called = last_name(call_site.call.function)
         if called not in self._leading.names:
             return
@@ -156,7 +176,7 @@ class EventSequences:
             return
         callee = self.flows.resolver.callee(call_site.call, scope)
         if callee is not None and callee is not call_site.function and not callee.facts.is_generator:
-            yield call_site, callee
+            yield call_site, callee, None
             after = self.entry_states.synchronizes_after(callee)
             if after:
                 yield replace(self._here(call_site), sync_point=after)
@@ -175,9 +195,16 @@ class EventSequences:
             protection.serializing_context(call_site),
         )
 
-    def _inlined(self, call_site: CallSite, callee: LinkedFunction, depth: int) -> Iterator[SequenceItem]:
-        """Yield the events of a callee, as seen from a call."""
+    def _inlined(
+        self, call_site: CallSite, callee: LinkedFunction, among: frozenset[CallSite] | None, depth: int
+    ) -> Iterator[SequenceItem]:
+        """Yield the events of a callee, as seen from a call.
+
+        Of a context manager, only the sync points of all processes count, among some of its calls.
+        """
         steps = self.of(callee, depth + 1)
+        if among is not None:
+            steps = tuple(s for s in steps if s.sync_point and s.processes == TOP and s.call_site in among)
         if not steps:
             return
         here = self._here(call_site)
@@ -198,7 +225,7 @@ class EventSequences:
                 held=(*here.held, *step.held),
                 serialized_by=step.serialized_by or here.serialized_by,
                 path=self.accesses.substituted(step.path, here.call_site, callee),
-                certain=step.certain and (not step.sync_point or self._is_certain(step)),
+                certain=step.certain and (not step.sync_point or self._is_certain(step, callee)),
             )
 
     def _is_ruled_out(self, inner: CallSite, call_site: CallSite, callee: LinkedFunction) -> bool:
@@ -231,10 +258,8 @@ class EventSequences:
             return "" if ordinary else called, saver.when == "always"
         collective = self.catalog.find("collective", name)
         always = collective is None or bool(collective.when == "always")
-        synchronizes = self.catalog.is_any(SYNCHRONIZING, name) and (
-            always or not _gives_loaders(call_site.call)
-        )
-        return called if synchronizes else "", always
+        waits = synchronizes(self.catalog, name, call_site.call)
+        return called if waits and (always or not _gives_loaders(call_site.call)) else "", always
 
     def access(self, step: SequenceItem) -> Access | None:
         """Return the access of an event, or None for a sync point."""
@@ -249,20 +274,32 @@ class EventSequences:
         """Return whether a call is a collective save, in which each rank saves its part under one path."""
         return self.catalog.find("collective-saver", self.name_of(call_site)) is not None
 
-    def _is_certain(self, step: SequenceItem) -> bool:
-        """Return whether a sync point depends on no condition except whether there are multiple processes."""
-        return all(self._is_about_setup(literal) for literal in step.call_site.state.conditions)
+    def _is_certain(self, step: SequenceItem, function: LinkedFunction) -> bool:
+        """Return whether a sync point depends on no condition except whether there are multiple processes.
 
-    def _is_about_setup(self, literal: PathCondition) -> bool:
+        A function that keeps its results runs only once for the same arguments.
+        """
+        conditions = step.call_site.state.conditions
+        return not _keeps_results(function) and all(self._is_about_setup(x.test, x.scope) for x in conditions)
+
+    def _is_about_setup(self, test: m.Expr, scope: Environment) -> bool:
         """Return whether a condition only checks for multiple processes, or for the type of an object."""
-        if isinstance(literal.test, m.Call) and last_name(literal.test.function) in _KINDS:
+        if isinstance(test, m.Boolean) and test.operator == "and":
+            return all(self._is_about_setup(part, scope) for part in test.values)
+        if isinstance(test, m.Call) and last_name(test.function) in _KINDS:
             return True
-        return self.entry_states.rank_tests.partition(literal.test, literal.scope) != (TOP, TOP)
+        return self.entry_states.rank_tests.partition(test, scope) != (TOP, TOP)
 
     @lazy
     def _leading(self) -> ReachingFunctions:
         """The functions that may reach an access or a sync point, within the depth limit."""
         return reaching_functions(self.entry_states, _LEADING, _DEEPEST + 1)
+
+
+def _keeps_results(function: LinkedFunction) -> bool:
+    """Return whether a decorator returns the result of an earlier call with the same arguments."""
+    decorators = (d.function if isinstance(d, m.Call) else d for d in function.facts.decorators)
+    return any(last_name(decorator) in _KEEPERS for decorator in decorators)
 
 
 def _gives_loaders(call: m.Call) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.analysis.accesses.model import Access, AtCall, OpenFile
+from fsrace_lint.analysis.callgraph.concurrency import Doubt
 from fsrace_lint.syntax.record import Record
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Misuse(AtCall, Record, frozen=True, eq=False):
         argument: The call whose result is passed instead of a function, as in the source.
         call_chain: The calls by which multiple processes reach it.
         marker: The evidence at the end of the call chain.
+        doubt: Why the call chain is not certain.
     """
 
     call_site: CallSite
@@ -68,6 +70,7 @@ class Misuse(AtCall, Record, frozen=True, eq=False):
     argument: str = ""
     call_chain: tuple[CallSite, ...] = ()
     marker: ConcurrencyMarker | None = None
+    doubt: Doubt = Doubt.NONE
 
 
 class TestBeforeInit(Record, frozen=True, eq=False):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal
 
+from fsrace_lint.analysis.accesses.confidence import Confidence
 from fsrace_lint.analysis.accesses.model import Reach
 from fsrace_lint.analysis.dataflow.loops import calls_of
 from fsrace_lint.analysis.dataflow.process_set import MAIN, TOP, Runs, runs
 from fsrace_lint.analysis.paths.purpose import Purpose, purpose
 from fsrace_lint.analysis.values.abstract_values import ConditionalValue, Expression
 from fsrace_lint.analysis.values.trace_back import expressions_of, sides_of
+from fsrace_lint.catalog.lexicon import says, words
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.record import Record
 from fsrace_lint.syntax.traversal import within
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.accesses.accesses import Accesses
     from fsrace_lint.analysis.accesses.model import Access
     from fsrace_lint.analysis.dataflow.abstract_state import PathCondition as Tested
+    from fsrace_lint.analysis.paths.abstract_path import PathVariable
+    from fsrace_lint.launches.model import Launch
     from fsrace_lint.program.modules import LinkedFunction
 
 By = Literal["test", "path", "filesystem"]
@@ -42,6 +46,7 @@ class PerNodeAccess(Record, frozen=True, eq=False):
         by: What selects the processes: the local rank in a check (`test`), the local rank in the path
             (`path`), or a rank that counts the processes of each filesystem (`filesystem`).
         is_made_anew: Whether the access deletes a directory that the function then recreates.
+        at_most: The highest confidence, as far as it is known on how many nodes the program runs.
     """
 
     access: Access
@@ -49,6 +54,7 @@ class PerNodeAccess(Record, frozen=True, eq=False):
     is_plain: bool
     by: By
     is_made_anew: bool
+    at_most: Confidence
 
 
 class PerNode:
@@ -60,6 +66,7 @@ class PerNode:
         self.flows = accesses.flows
         self.storage = accesses.storage
         self.entry_states = accesses.entry_states
+        self.evidence = accesses.evidence
 
     def of(self, function: LinkedFunction) -> Iterator[PerNodeAccess]:
         """Yield the accesses of a function that one process of each node runs.
@@ -77,7 +84,25 @@ class PerNode:
             stands_here = _is_named_here(access) if by == "path" else access in chosen
             if by is not None and stands_here and not access.locked and not self._is_meant(access):
                 known, plain = self._is_known_shared(access), self._is_plain(access, by)
-                yield PerNodeAccess(access, known, plain, by, self._is_made_anew(access))
+                is_alone = not known and self._is_on_one_node(access)
+                at_most = Confidence.LOW if is_alone else Confidence.HIGH
+                yield PerNodeAccess(access, known, plain, by, self._is_made_anew(access), at_most)
+
+    def _is_on_one_node(self, access: Access) -> bool:
+        """Return whether the repository starts the programs that reach an access on one node only.
+
+        A script that it does not start counts too, if it starts other programs. Code outside of the
+        repository can call a library.
+        """
+        programs, callers = self.evidence.programs, self.entry_states.callers
+        above = self.entry_states.upward(access.leaf_call.function, callers)
+        launches = {function: programs.launches_of(function) for function in above}
+        roots = [function for function in above if not callers(function)]
+        if self.evidence.is_library(access.leaf_call.function, roots):
+            return False
+        are_known = all(launches[root] or (root.index == 0 and root.module.facts.is_script) for root in roots)
+        every = (launch for found in launches.values() for launch in found)
+        return programs.is_told and are_known and all(map(_stays_on_node, every))
 
     def _is_made_anew(self, access: Access) -> bool:
         """Return whether an access deletes a directory and its function creates something there later."""
@@ -100,7 +125,7 @@ class PerNode:
                 return None
             if private and all(symbol.is_local_rank for symbol in private):
                 return "path" if access.runs_several else None
-            if not private or path.rank_dependence != _BY_CLOCK:
+            if not private or path.rank_dependence != _BY_CLOCK or any(map(self._is_fine, private)):
                 return None
         elif access.reach is not Reach.SHARED:
             return None
@@ -108,6 +133,15 @@ class PerNode:
             return "test"
         is_one = access.runs is Runs.ONE and any(map(self._counts_filesystem, _tests(access)))
         return "filesystem" if is_one else None
+
+    def _is_fine(self, symbol: PathVariable) -> bool:
+        """Return whether a text is a time with small fractions of a second, not one that is cut off."""
+        made = symbol.definition
+        if not isinstance(made, Expression) or not isinstance(made.expr, m.Call):
+            return False
+        name = self.flows.resolver.qualify(made.expr.function, made.scope)
+        entry = self.flows.catalog.find("private", name)
+        return entry is not None and entry.is_fine
 
     def _counts_filesystem(self, literal: Tested) -> bool:
         """Return whether a condition compares a rank that may count the processes of each filesystem."""
@@ -176,6 +210,12 @@ class PerNode:
 
     def _is_for_main(self, test: Expression) -> bool:
         return self.entry_states.rank_tests.partition(test.expr, test.scope)[0] == MAIN
+
+
+def _stays_on_node(launch: Launch) -> bool:
+    """Return whether a command starts all processes on one node, also by the options of the program."""
+    options = [word for word in launch.arguments if word.startswith("-") and "per" not in words(word)]
+    return launch.on_one_node and not any(says(option.partition("=")[0], "nodes") for option in options)
 
 
 def _is_named_here(access: Access) -> bool:

@@ -19,7 +19,7 @@ from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
 from fsrace_lint.analysis.dataflow.process_set import BOTTOM, TOP, ProcessSet, Runs, runs
 from fsrace_lint.analysis.ranks.process_groups import names_group
 from fsrace_lint.analysis.synchronization.divergence_causes import DivergenceCauses
-from fsrace_lint.analysis.synchronization.sync_points import SyncPoints, sync_points_of
+from fsrace_lint.analysis.synchronization.sync_points import SyncPoints, serves, sync_points_of
 from fsrace_lint.analysis.values.abstract_values import Expression
 from fsrace_lint.analysis.values.call_arguments import arguments_of
 from fsrace_lint.files.spans import Place
@@ -215,7 +215,7 @@ class Divergences:
                 continue
             if by_rank:
                 chosen = difference.is_between_ranks or _is_first_or_rest(sync_point.arriving)
-                certain = certain and chosen
+                certain = certain and chosen and not serves(sync_point, literal)
             elif difference.kind == "files":
                 other_kind = counted.synchronizes_on_other_side(sync_point, literal)
                 certain = certain and not other_kind and not self._is_misuse(sync_point, literal)
@@ -325,7 +325,12 @@ class Divergences:
         return None
 
     def _by_loops(self, sync_point: SequenceItem) -> Iterator[Divergence]:
-        """Yield a sync point in a loop over what each rank finds on the filesystem."""
+        """Yield a sync point in a loop over what each rank finds on the filesystem.
+
+        If one process or one of each node gets there, they do not disagree with the other ranks in the loop.
+        """
+        if runs(sync_point.arriving) in {Runs.ONE, Runs.PER_NODE}:
+            return
         for value in sync_point.call_site.loops:
             difference = self.taint.of(value.expr, value.scope)
             if difference is not None and difference.kind == "files":

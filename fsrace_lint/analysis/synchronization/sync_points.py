@@ -132,6 +132,16 @@ def sync_points_of(steps: Iterable[SequenceItem]) -> Iterator[SequenceItem]:
             yield replace(best, processes=best.arriving)
 
 
+def serves(sync_point: SequenceItem, literal: Tested) -> bool:
+    """Return whether ranks wait in an endless loop in a branch for what the main process sends.
+
+    The main process may synchronize with them in a function that a library calls for each request.
+    """
+    inner = sync_point.conditions[sync_point.conditions.index(literal) + 1 :]
+    is_endless = any(isinstance(each.test, m.Constant) and each.truth for each in inner)
+    return is_endless and not sync_point.is_for_main
+
+
 def _is_opposite(one: Tested, other: Tested, *, stays: bool) -> bool:
     """Return whether two conditions are the same test with opposite results."""
     if one.attempt is not None or other.attempt is not None:

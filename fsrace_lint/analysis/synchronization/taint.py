@@ -96,7 +96,17 @@ class TaintAnalysis:
         """Return why a condition can differ between ranks. Whether an exception was raised also counts."""
         if literal.attempt is not None:
             return RankTaint("error", literal.test)
+        if self._is_joined(literal.test, literal.scope):
+            return None
         return self.of(literal.test, literal.scope)
+
+    def _is_joined(self, test: m.Expr, scope: Environment) -> bool:
+        """Return whether a condition is a path of several parts, which is always true."""
+        binding = self.entry_states.rank_tests.known(test, scope) if isinstance(test, m.Name) else None
+        if not isinstance(binding, Expression):
+            return False
+        path = self.entry_states.paths.normalize(binding.expr, binding.scope)
+        return path is not None and len(path.components) > 1
 
     def _find(self, expr: m.Expr, scope: Environment) -> RankTaint | None:
         match expr:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec.structs import replace
 
+from fsrace_lint.analysis.accesses.confidence import Confidence
 from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
 from fsrace_lint.analysis.dataflow.process_set import BOTTOM, TOP, ProcessSet, Runs, runs
 from fsrace_lint.analysis.synchronization.awaited import MAKING, AwaitedAccesses, are_alike
+from fsrace_lint.analysis.synchronization.order_doubts import OrderDoubts
 from fsrace_lint.syntax.builtin_exceptions import handles
 from fsrace_lint.syntax.record import Record
 
@@ -49,6 +51,7 @@ class UnorderedPair(Record, frozen=True):
         after: The access that is intended to be second.
         certain: Whether ranks can reach the second access from the first.
         guard: The outermost rank check whose branch contains the access of the one process.
+        at_most: The highest confidence that the code in between allows.
     """
 
     kind: Kind
@@ -56,6 +59,7 @@ class UnorderedPair(Record, frozen=True):
     after: SequenceItem
     certain: bool = True
     guard: Span | None = None
+    at_most: Confidence = Confidence.HIGH
 
     @property
     def alone(self) -> SequenceItem:
@@ -85,6 +89,7 @@ class UnorderedPairs:
         """Initialize for a project."""
         self.sequences = sequences
         self.awaited = AwaitedAccesses(sequences, polling)
+        self.doubts = OrderDoubts(sequences)
         self.entry_states = sequences.entry_states
         self.taint = sequences.taint
 
@@ -114,7 +119,8 @@ class UnorderedPairs:
                 if not self._is_of_others(pair, context.processes):
                     continue
                 if not self._is_ordered(steps, first, last):
-                    yield pair
+                    is_doubtful = self.doubts.are_between(pair.before, pair.after)
+                    yield replace(pair, at_most=Confidence.LOW if is_doubtful else Confidence.HIGH)
                     break
 
     def _conflict(

@@ -7,7 +7,7 @@ import gc
 import io
 import os
 import resource
-import select
+import selectors
 import socket
 import sys
 import time
@@ -224,8 +224,10 @@ def serve(
         since = time.monotonic()
 
         def is_asked() -> None:
-            if select.select([listener], [], [], 0)[0]:
-                raise CancelledError
+            with selectors.DefaultSelector() as waiting:
+                waiting.register(listener, selectors.EVENT_READ)
+                if waiting.select(0):
+                    raise CancelledError
 
         while not daemon.is_done and _is_same(place, made) and time.monotonic() - since < idle:
             daemon.prepare(is_asked)
