@@ -658,6 +658,7 @@ class TestActions:
         text = UNSAFE.replace('os.rename("a", "b")', 'torch.save({}, "state.pt")').replace(
             "import os", "import torch"
         )
+        text = text.replace("print(", 'dist.init_process_group("gloo")\nprint(')
 
         async def story(editor: Editor) -> None:
             name = editor.open(here / "a.py", text)

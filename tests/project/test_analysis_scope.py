@@ -32,6 +32,7 @@ UNDER_WAY: Final = {
         "interrupted",
         "loops",
         "rank_tests",
+        "yields",
     },
     # the sorted sync points of one function
     "analysis.synchronization.sync_points": {"_meetings"},

@@ -33,13 +33,14 @@ LAYERS: Final[Mapping[str, str]] = {
     "analysis.dataflow": "analysis.values engine files program syntax",
     "analysis.interpretation": "analysis.dataflow analysis.values program syntax",
     "analysis.ranks": "analysis.dataflow analysis.values catalog engine program syntax",
-    "analysis.paths": "analysis.dataflow analysis.ranks analysis.values catalog engine program syntax",
+    "analysis.paths": "analysis.dataflow analysis.ranks analysis.values catalog engine launches program"
+    " syntax",
     "analysis.callgraph": "analysis.dataflow analysis.paths analysis.ranks analysis.values catalog engine"
     " files program syntax",
     "analysis.accesses": "analysis.callgraph analysis.dataflow analysis.paths analysis.values catalog"
     " engine files program syntax",
     "analysis.synchronization": "analysis.accesses analysis.callgraph analysis.dataflow analysis.paths"
-    " analysis.ranks analysis.values catalog engine files program syntax",
+    " analysis.ranks analysis.values catalog engine files launches program syntax",
     "analysis.queries": "analysis.accesses analysis.callgraph analysis.dataflow analysis.paths"
     " analysis.synchronization catalog engine files launches program",
     "findings": "config files",

@@ -25,15 +25,15 @@ def read(root: Path, files: dict[str, str], commands: Collection[str] = ()) -> t
 def brief(launch: Launch) -> str:
     """Return a launch as `launcher count target [@directory] [arguments...]`.
 
-    The count is `?` if it is not known, with `w` for workers. A module is `-m NAME`, a console script
-    `$NAME`. Arguments that are not known are `_`.
+    The count is `?` if it is not known, with `w` for workers, and `~` if each of them gets other arguments. A
+    module is `-m NAME`, a console script `$NAME`. Arguments that are not known are `_`.
     """
     assert launch.several is (launch.processes != 1)
     count = "?" if launch.processes is None else str(launch.processes)
     prefix = {"file": "", "module": "-m ", "command": "$"}[launch.target.kind]
     place = f" @{launch.folder}" if launch.folder else ""
     words = "".join(f" {word or '_'}" for word in launch.arguments)
-    role = "w" if launch.role == "worker" else ""
+    role = ("w" if launch.role == "worker" else "") + "~" * launch.varies
     return f"{launch.launcher} {count}{role} {prefix}{launch.target.name}{place}{words}"
 
 

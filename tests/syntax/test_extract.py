@@ -152,8 +152,8 @@ def test_expressions(text: str, expected: m.Expr) -> None:
     ("text", "expected"),
     [
         ("async def f(): await x()", call(X)),
-        ("def f(): yield x", m.Opaque((X,))),
-        ("def f(): yield", m.Opaque()),
+        ("def f(): yield x", m.Yield(X)),
+        ("def f(): yield", m.Yield()),
         ("def f(): yield from x", m.Opaque((X,))),
         ("async def f(): [y async for y in x]", m.Comprehension((Y,), (m.Generator(Y, X, ()),))),
     ],

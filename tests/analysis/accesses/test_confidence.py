@@ -1,12 +1,12 @@
 """What shows that multiple processes run an access, how certain it is, and how severe the finding is.
 
 Shows: `analysis/accesses/confidence.py`, `analysis/callgraph/concurrency_evidence.py`,
-`analysis/callgraph/concurrency_markers.py`, `program/programs.py`
+`analysis/callgraph/concurrency_markers.py`, `analysis/callgraph/chain_steps.py`, `program/programs.py`
 """
 
 from __future__ import annotations
 
-from textwrap import dedent
+from textwrap import dedent, indent
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -28,6 +28,7 @@ class Expected(NamedTuple):
 
 HIGH = Expected("error", "high", "evident", "ranks")
 UNSURE = HIGH._replace(severity="warning", confidence="medium")
+NOTE = HIGH._replace(severity="note", confidence="low")
 RANK_CODE = Expected("warning", "medium", "likely", "ranks")
 LIBRARY = Expected("warning", "medium", "plausible", "calls")
 CALLER = Expected("note", "low", "plausible", "calls")
@@ -385,9 +386,9 @@ class TestRehearsals:
     @pytest.mark.parametrize(
         ("test", "expected"),
         [
-            ("args.dry_run", HIGH._replace(severity="note", confidence="low")),
-            ("config['dry-run']", HIGH._replace(severity="note", confidence="low")),
-            ("not args.wet and args.dryrun", HIGH._replace(severity="note", confidence="low")),
+            ("args.dry_run", NOTE),
+            ("config['dry-run']", NOTE),
+            ("not args.wet and args.dryrun", NOTE),
             ("not args.dry_run", HIGH),
             ("args.dry_run or args.verbose", HIGH),
             ("args.drying", HIGH),
@@ -405,6 +406,142 @@ def main(args, config):
         make("runs")
 """
         assert judged(tmp_path, {"train.py": text}) == expected
+
+
+BASE = """\
+class Base:
+    def __init__(self, folder):
+        self.folder = folder
+        self.prepare()
+
+    def prepare(self):
+        raise NotImplementedError
+
+    def close(self):
+        pass
+"""
+HEIRS = f"""{MAKE}
+
+from base import Base
+
+
+class Made(Base):
+    def prepare(self):
+        make("runs")
+
+
+class Grand(Made):
+    pass
+
+
+class Other(Base):
+    def prepare(self):
+        print(1)
+
+    def close(self):
+        print(2)
+"""
+
+
+class TestClasses:
+    """Chains on which the class of an object decides which method runs."""
+
+    @pytest.mark.parametrize(
+        ("run", "expected"),
+        [
+            ("Made('a')", HIGH),
+            ("Grand('a')", HIGH),
+            ("heir.prepare()", HIGH),
+            ("Made('a').prepare()", HIGH),
+            ("create(Made, 'a')", HIGH),
+            ("create(Grand, 'a')", HIGH),
+            ("create(Base, 'a')\n    Made('a')", HIGH),
+            ("create(Base, 'a')", UNSURE),
+            ("item.prepare()", UNSURE),
+            ("made = load()\n    made.prepare()", UNSURE),
+        ],
+    )
+    def test_class(self, tmp_path: Path, run: str, expected: Expected) -> None:
+        text = f"""\
+import torch.distributed as dist
+from base import Base
+from elsewhere import create, load
+from heirs import Grand, Made
+
+
+def main(item: Base, heir: Made):
+    dist.init_process_group()
+    {run}
+"""
+        assert judged(tmp_path, {"base.py": BASE, "heirs.py": HEIRS, "train.py": text}) == expected
+
+
+class TestProcesses:
+    """Chains with tests of the process that are not understood."""
+
+    @pytest.mark.parametrize(
+        ("guard", "expected"),
+        [
+            ("if env().current_endpoint in chosen():", NOTE),
+            ("if not env().current_endpoint not in chosen():", NOTE),
+            ("if chosen() == worker_index:", NOTE),
+            ("if config['node_id'] == chosen() and wanted:", NOTE),
+            ("if env().current_endpoint not in chosen():", HIGH),
+            ("if worker_index != chosen():", HIGH),
+            ("if env().address in chosen():", HIGH),
+            ("if chosen() in env().endpoints:", HIGH),
+            ("if num_workers == chosen():", HIGH),
+            ("if worker_index == chosen() or wanted:", HIGH),
+            ("if node.kind == chosen():", HIGH),
+            ("try:", HIGH),
+        ],
+    )
+    def test_guard(self, tmp_path: Path, guard: str, expected: Expected) -> None:
+        rest = "    except OSError:\n        raise\n" if guard == "try:" else ""
+        text = f"""{MAKE}
+
+import torch.distributed as dist
+from elsewhere import chosen, config, env, node, num_workers, wanted, worker_index
+
+
+def main():
+    dist.init_process_group()
+    {guard}
+        make("runs")
+{rest}"""
+        assert judged(tmp_path, {"train.py": text}) == expected
+
+    def test_other_branch_is_for_other_jobs(self, tmp_path: Path) -> None:
+        text = f"""{MAKE}
+
+import torch.distributed as dist
+from elsewhere import chosen, env
+
+
+def main(together):
+    dist.init_process_group()
+    if not together:
+        make("runs")
+    elif env().current_endpoint in chosen():
+        make("runs")
+"""
+        assert judged(tmp_path, {"train.py": text}) == NOTE
+
+    def test_guard_at_the_access(self, tmp_path: Path) -> None:
+        text = """\
+            import os
+
+            import torch.distributed as dist
+            from elsewhere import chosen, trainer_id
+
+
+            def main():
+                dist.init_process_group()
+                if trainer_id == chosen():
+                    if not os.path.exists("runs"):
+                        os.makedirs("runs")
+            """
+        assert judged(tmp_path, {"train.py": text}) == NOTE
 
 
 class TestLibraries:
@@ -458,6 +595,25 @@ class TestLibraries:
             """
         assert judged(tmp_path, {"lib/__init__.py": "", "lib/files.py": text}) == expected
 
+    @pytest.mark.parametrize(
+        ("name", "around", "expected"),
+        [
+            ("__del__", "CLEAR", "note"),
+            ("close", "CLEAR", "warning"),
+            ("fill", "try: load()\nexcept OSError:\n    CLEAR\n    raise", "note"),
+            ("fill", "try: load()\nexcept OSError:\n    CLEAR", "warning"),
+            ("fill", "try: load()\nfinally:\n    CLEAR", "warning"),
+            ("fill", "try: load()\nexcept OSError:\n    CLEAR\n    if self.strict: raise", "warning"),
+        ],
+    )
+    def test_delete_whose_failure_does_no_harm(
+        self, tmp_path: Path, name: str, around: str, expected: str
+    ) -> None:
+        body = around.replace("CLEAR", "if os.path.exists(self.cache): os.remove(self.cache)")
+        head = f"import os\nfrom elsewhere import load\n\n\nclass Store:\n    def {name}(self):\n"
+        text = head + indent(body, " " * 8) + "\n"
+        assert judged(tmp_path, {"lib/__init__.py": "", "lib/files.py": text}).severity == expected
+
     def test_delete_in_a_callee(self, tmp_path: Path) -> None:
         text = """\
             import os
@@ -487,7 +643,7 @@ class TestCommands:
             ("home() + '/tool'", COMMAND._replace(severity="warning", confidence="medium")),
             ("home(sys.argv) + '/tool'", COMMAND),
             ("f'{sys.argv}/tool'", COMMAND),
-            ("f'{sys.argv[1]}/cache'", COMMAND._replace(severity="warning", confidence="medium")),
+            ("f'{sys.argv[1]}/cache'", COMMAND),
         ],
     )
     def test_path(self, tmp_path: Path, path: str, expected: Expected) -> None:
@@ -526,16 +682,182 @@ class TestCommands:
         texts = {"src/lib/__init__.py": "", "src/lib/cli.py": text, "pyproject.toml": settings}
         assert judged(tmp_path, texts) == COMMAND
 
-    def test_download(self, tmp_path: Path) -> None:
-        text = """\
-            import os
-            import sys
-            import urllib.request
+    @pytest.mark.parametrize(
+        ("composed", "expected"),
+        [
+            ("", COMMAND),
+            ("tool = 'lib-fetch'", COMMAND),
+            ("command = ['lib-fetch']", COMMAND),
+            ("command = [help, 'lib-fetch']", COMMAND),
+            ("def job(folder):\n    return ['lib-fetch', folder]", LIBRARY),
+            ("run(image, ('lib-fetch', '--folder', '/data'))", LIBRARY),
+        ],
+    )
+    @pytest.mark.parametrize("where", ["lib/jobs.py", "tests/test_cli.py"])
+    def test_download(self, tmp_path: Path, composed: str, expected: Expected, where: str) -> None:
+        """A command downloads for one user, unless the package composes the command line for a cluster."""
+        texts = {
+            "lib/__init__.py": "",
+            "lib/cli.py": FETCH,
+            where: f"from cluster import image, run\n\n{composed}\n",
+            "pyproject.toml": '[project.scripts]\nlib-fetch = "lib.cli:main"\n',
+        }
+        found = judged(tmp_path, texts)
+        assert found == (expected if where.startswith("lib") else COMMAND)
+
+    def test_another_function_leads_to_it(self, tmp_path: Path) -> None:
+        texts = {
+            "lib/__init__.py": "",
+            "lib/cli.py": FETCH.replace("main", "fetch") + "\n\ndef main():\n    fetch()\n",
+            "lib/data.py": "from lib.cli import fetch\n\n\ndef prepare():\n    fetch()\n",
+        }
+        assert judged(tmp_path, texts) == LIBRARY
 
 
-            def main():
-                if not os.path.exists(sys.argv[1]):
-                    urllib.request.urlretrieve("https://example.org/file", sys.argv[1])
-            """
-        expected = COMMAND._replace(severity="warning", confidence="medium")
-        assert judged(tmp_path, {"lib/__init__.py": "", "lib/cli.py": text}) == expected
+UNUSED = """\
+import urllib.request
+
+
+def load(file):
+    return open(file)
+
+
+def fetch(file):
+    urllib.request.urlretrieve("https://example.org/file", file)
+
+
+class Store(BASE):
+    def __init__(self, file):
+        super(Store, self).__init__()
+        self.file = file
+
+    def get_file(self):
+        fetch(self.file)
+"""
+
+
+class TestUnusedCode:
+    """Functions and methods that no code names, in a file whose other functions are used."""
+
+    @pytest.mark.parametrize(
+        ("base", "other", "expected"),
+        [
+            ("object", "", "low"),
+            ("object", "store.Store('a')", "low"),
+            ("object", "store.Store('a').get_file()", "medium"),
+            ("object", "name = 'lib.store.Store'", "low"),
+            ("object", "names = 'lib.store:Store', 'get_file'", "medium"),
+            ("object", "from lib.store import Store\n\nprint(Store.get_file)", "medium"),
+            ("load.Base", "store.Store('a')", "medium"),
+            ("load.Base", "", "low"),
+            ("load.Base", "from lib.store import *", "medium"),
+        ],
+    )
+    def test_method(self, tmp_path: Path, base: str, other: str, expected: str) -> None:
+        text = UNUSED.replace("(BASE)", "" if base == "object" else f"({base})")
+        texts = {
+            "lib/__init__.py": "",
+            "lib/store.py": text,
+            "lib/main.py": f"from lib import store\n\nstore.load('file')\n{other}\n",
+        }
+        assert judged(tmp_path, texts).confidence == expected
+
+    @pytest.mark.parametrize(
+        ("decorator", "main", "expected"),
+        [
+            ("", "from lib.files import load\n", "low"),
+            ("@register\n", "from lib.files import load\n", "medium"),
+            ("", "from lib.files import load, fetch_cache\n", "medium"),
+            ("", "from lib.other import load\n", "medium"),
+        ],
+    )
+    def test_function(self, tmp_path: Path, decorator: str, main: str, expected: str) -> None:
+        """If no file imports the file of a function, a framework can load it by its path."""
+        text = f"""\
+import os
+from elsewhere import register
+
+
+def load(file):
+    return open(file)
+
+
+{decorator}def fetch_cache(file):
+    if os.path.exists(file):
+        os.remove(file)
+"""
+        texts = {
+            "lib/__init__.py": "",
+            "lib/files.py": text,
+            "lib/main.py": main,
+            "lib/other.py": "load = 1\n",
+        }
+        assert judged(tmp_path, texts).confidence == expected
+
+
+class TestReaders:
+    """Files that every rank writes: whether anything reads them."""
+
+    @pytest.mark.parametrize(
+        ("body", "expected"),
+        [
+            ("torch.save(model, 'out/weights')", "warning"),
+            ("model.save_pretrained('out')", "warning"),
+            ("write('out/config.json')", "warning"),
+            ("write('out/status.json')", "warning"),
+            ("write('out/model.ckpt')", "warning"),
+            ("write(args.save_predictions)", "warning"),
+            ("write_predictions('out/test.json')", "warning"),
+            ("write(args.file)\n    evaluate(args.file)", "warning"),
+            ("write(args.file)\n    open(args.file).read()", "warning"),
+            ("evaluate(args.file)\n    write(args.file)", "note"),
+            ("write(args.file)\n    evaluate(args.other)", "note"),
+            ("write(args.file)\n    print(args.file)", "note"),
+            ("write(args.save_config)", "note"),
+            ("write('out/arguments.json')", "note"),
+            ("write('out/embedding.bin')", "note"),
+            ("write(model.table[args][0])", "note"),
+        ],
+    )
+    def test_severity(self, tmp_path: Path, body: str, expected: str) -> None:
+        (tmp_path / "pyproject.toml").write_text('[tool.fsrace-lint]\nprofile = "strict"\n', "utf-8")
+        (tmp_path / "train.py").write_text(f"{WRITING}    {body}\n\n\nmain(parse(), load())\n", "utf-8")
+        _, checked = run(tmp_path)
+        found = [f for f in checked.outcome.findings if f.code == "FSR201" and f.function == "main"]
+        assert [f.severity.value for f in found] == [expected]
+
+
+WRITING = """\
+import torch
+import torch.distributed as dist
+from elsewhere import load, parse
+
+dist.init_process_group()
+
+
+def write(path):
+    with open(path, "w") as stream:
+        stream.write("text")
+
+
+def write_predictions(path):
+    with open(path, "w") as stream:
+        stream.write("text")
+
+
+def evaluate(path):
+    print(path)
+
+
+def main(args, model):
+"""
+FETCH = """\
+import os
+import sys
+import urllib.request
+
+
+def main():
+    if not os.path.exists(sys.argv[1]):
+        urllib.request.urlretrieve("https://example.org/file", sys.argv[1])
+"""

@@ -5,6 +5,7 @@ Shows: `analysis/synchronization/divergence_causes.py`
 
 from __future__ import annotations
 
+import ast
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
@@ -25,9 +26,17 @@ dist.init_process_group("gloo")
 """
 
 
+def called(text: str) -> str:
+    """Return the calls of the functions that nothing in a file calls."""
+    functions = [each for each in ast.parse(text).body if isinstance(each, ast.FunctionDef)]
+    roots = [each for each in functions if text.count(f"{each.name}(") == 1]
+    return "".join(f"{each.name}({', '.join(name.arg for name in each.args.args)})\n" for each in roots)
+
+
 def confidence(root: Path, text: str) -> str:
-    """Return the confidence of the only divergent collective."""
-    (root / "main.py").write_text(HEAD + dedent(text), "utf-8")
+    """Return the confidence of the only divergent collective, in a program that joins a job."""
+    text = dedent(text)
+    (root / "main.py").write_text(HEAD + text + called(text), "utf-8")
     _, checked = run(root)
     (found,) = (each for each in checked.outcome.findings if each.code in {"FSR402", "FSR403"})
     return found.confidence
@@ -154,10 +163,85 @@ def confidence(root: Path, text: str) -> str:
             """,
             id="one rank runs an unknown function because it is missing",
         ),
+        pytest.param(
+            """
+            from huggingface_hub import hf_hub_download
+
+
+            def main(tensor):
+                if os.path.exists("model/model.pt"):
+                    dist.all_reduce(tensor)
+                hf_hub_download("org/model", "model.pt", local_dir="model")
+            """,
+            id="downloaded later without a barrier",
+        ),
+        pytest.param(
+            """
+            def prepare(path, build, tensor):
+                dist.barrier()
+                if not os.path.exists(path):
+                    build(path)
+                    dist.all_reduce(tensor)
+            """,
+            id="passed to unknown code after a barrier before the check",
+        ),
+        pytest.param(
+            """
+            def prepare(path, build, tensor):
+                if os.path.exists(path):
+                    return
+                if dist.get_rank() != 0:
+                    print("waits")
+                else:
+                    build(path)
+                dist.all_reduce(tensor)
+            """,
+            id="passed to unknown code before the collective",
+        ),
     ],
 )
 def test_the_program_changes_what_ranks_check(text: str, tmp_path: Path) -> None:
     assert confidence(tmp_path, text) == "high"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            """
+            def load(tensor):
+                if os.path.exists(f"{dist.get_rank()}.pt"):
+                    dist.all_reduce(tensor)
+            """,
+            id="each rank checks its own file",
+        ),
+        pytest.param(
+            """
+            class Manager:
+                def __init__(self, folder):
+                    self.saves = os.listdir(folder)
+
+                def load(self, tensor):
+                    if self.saves:
+                        dist.all_reduce(tensor)
+            """,
+            id="the constructor lists the directory",
+        ),
+        pytest.param(
+            """
+            def load(tensor):
+                try:
+                    torch.save(tensor, f"{dist.get_rank()}.pt")
+                except OSError:
+                    return
+                dist.all_reduce(tensor)
+            """,
+            id="each rank writes its own file",
+        ),
+    ],
+)
+def test_each_rank_checks_its_own_files(text: str, tmp_path: Path) -> None:
+    assert confidence(tmp_path, text) == "medium"
 
 
 @pytest.mark.parametrize(
@@ -170,6 +254,15 @@ def test_the_program_changes_what_ranks_check(text: str, tmp_path: Path) -> None
                     dist.all_reduce(tensor)
             """,
             id="checkpoint of an earlier run",
+        ),
+        pytest.param(
+            """
+            def resume(folder, tensor):
+                os.makedirs(folder, exist_ok=True)
+                if os.path.exists(os.path.join(folder, "state.pt")):
+                    dist.all_reduce(tensor)
+            """,
+            id="a directory above is created",
         ),
         pytest.param(
             """
@@ -215,17 +308,6 @@ def test_the_program_changes_what_ranks_check(text: str, tmp_path: Path) -> None
         ),
         pytest.param(
             """
-            def load(tensor):
-                try:
-                    torch.save(tensor, f"{dist.get_rank()}.pt")
-                except OSError:
-                    return
-                dist.all_reduce(tensor)
-            """,
-            id="each rank writes its own file",
-        ),
-        pytest.param(
-            """
             def count(folder, tensor):
                 for name in os.listdir(folder):
                     dist.all_reduce(tensor)
@@ -243,10 +325,47 @@ def test_the_program_changes_what_ranks_check(text: str, tmp_path: Path) -> None
             """,
             id="loop over a directory that one rank creates",
         ),
+        pytest.param(
+            """
+            def last_step(folder):
+                if not os.path.exists(folder):
+                    os.makedirs(folder)
+                    return 0
+                return len(os.listdir(folder))
+
+
+            def resume(folder, tensor):
+                step = last_step(folder)
+                dist.barrier()
+                if step > 0:
+                    dist.all_reduce(tensor)
+            """,
+            id="a callee creates an empty directory",
+        ),
+        pytest.param(
+            """
+            def load(path, tell, tensor):
+                if not os.path.exists(path):
+                    tell(f"{path} is missing", "no {} here".format(path))
+                    print(path)
+                    dist.all_reduce(tensor)
+            """,
+            id="the path is a part of a message",
+        ),
+        pytest.param(
+            """
+            def load(path, other, build, tensor):
+                if not os.path.exists(other):
+                    build(other)
+                if not os.path.exists(path):
+                    dist.all_reduce(tensor)
+            """,
+            id="another path is created",
+        ),
     ],
 )
 def test_the_program_does_not_change_what_ranks_check(text: str, tmp_path: Path) -> None:
-    assert confidence(tmp_path, text) == "medium"
+    assert confidence(tmp_path, text) == "low"
 
 
 @pytest.mark.parametrize(
@@ -280,6 +399,47 @@ def test_the_program_does_not_change_what_ranks_check(text: str, tmp_path: Path)
         ),
         pytest.param(
             """
+            def infer(path, generate, open_lines):
+                if os.path.exists(path):
+                    return
+                answers = generate()
+                dist.barrier()
+                if dist.get_rank() == 0:
+                    with open_lines(path, mode="w") as lines:
+                        lines.write(answers)
+            """,
+            id="passed to unknown code after the collective",
+        ),
+        pytest.param(
+            """
+            def prepare(path, build, tensor, several):
+                if not os.path.exists(path):
+                    if several:
+                        dist.all_reduce(tensor)
+                    build(path)
+            """,
+            id="passed to unknown code after a collective of a setting",
+        ),
+        pytest.param(
+            """
+            def fetch(load):
+                if dist.get_rank() != 0:
+                    dist.barrier()
+                load()
+                if dist.get_rank() == 0:
+                    dist.barrier()
+
+
+            def evaluate(path, load, tensor):
+                if not os.path.exists(path):
+                    fetch(load)
+                    if dist.get_rank() == 0:
+                        torch.save(tensor, path)
+            """,
+            id="written after a two-sided barrier",
+        ),
+        pytest.param(
+            """
             def prepare(tensor):
                 try:
                     import apex
@@ -287,6 +447,24 @@ def test_the_program_does_not_change_what_ranks_check(text: str, tmp_path: Path)
                     dist.all_reduce(tensor)
             """,
             id="missing module",
+        ),
+        pytest.param(
+            """
+            from huggingface_hub import hf_hub_download
+
+
+            def fetch():
+                hf_hub_download("org/model", "model.pt", local_dir="model")
+
+
+            def main(tensor):
+                fetch()
+                dist.barrier()
+                if os.path.exists("model/model.pt"):
+                    dist.all_reduce(tensor)
+                fetch()
+            """,
+            id="downloaded again",
         ),
     ],
 )
