@@ -223,7 +223,8 @@ def _read_test_options(options: str, text: str, shell: Shell) -> None:
         shell: The shell of the file.
     """
     if options.strip():
-        line = next(number for number, each in enumerate(text.split("\n"), 1) if "addopts" in each)
+        lines = enumerate(text.split("\n"), 1)
+        line = next((number for number, each in lines if "addopts" in each.lower()), 1)
         with shell.here():
             shell.read(f"pytest {' '.join(options.split())}", line)
 

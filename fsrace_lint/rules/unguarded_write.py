@@ -33,8 +33,8 @@ Not reported when:
 * the path contains the rank, the PID, or a temporary name, or the file stays empty;
 * the code first checks whether the file exists (FSR102 reports that);
 * the file is a temporary file with the same name on all ranks (FSR205 reports that);
-* nothing suggests that the file is read, as with a checkpoint, a state file, a configuration, predictions, or
-  a path that is used again; or it is not certain that ranks are started (both are notes);
+* it is not certain that ranks are started, or nothing suggests that the file is read (both are notes): it is
+  no checkpoint, state file, configuration, or prediction, and its path is not used again;
 * with the default profile: one rank of each group of ranks runs the call (`if tp_rank == 0:`);
 * with the default profile: the file is appended to, or changed without truncation;
 * with the default profile: it is not clear that multiple processes use the same path.

@@ -204,6 +204,9 @@ def test_options_of_pytest(tmp_path: Path, name: str) -> None:
 
 def test_options_of_pytest_in_other_files(tmp_path: Path) -> None:
     assert of(tmp_path, "setup.cfg", "[tool:pytest]\naddopts = -n auto\n") == ["2: pytest ?w . -n auto"]
+    assert of(tmp_path, "pytest.ini", "[pytest]\nAddOpts = -n 3\n") == ["2: pytest 3w . -n 3"]
+    escaped = '[tool.pytest.ini_options]\n"\\u0061ddopts" = "-n 3"\n'
+    assert of(tmp_path, "pyproject.toml", escaped) == ["1: pytest 3w . -n 3"]
     text = "[tool.pytest.ini_options]\naddopts = {}\n"
     assert of(tmp_path, "pyproject.toml", text.format('["-q", "-n4"]')) == ["2: pytest 4w . -q -n4"]
     assert of(tmp_path, "pyproject.toml", text.format('"-n 4"')) == ["2: pytest 4w . -n 4"]

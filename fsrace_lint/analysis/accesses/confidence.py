@@ -73,7 +73,7 @@ def _is_divided(access: Access) -> bool:
     The number of a job is the same in all processes of the job. If each process is started with other
     arguments, these name everything that is not the same in all runs of the program.
     """
-    if access.trace.varies and not _is_same_in_all_runs(access.path):
+    if access.trace.varies and (access.path is None or not _is_without_arguments(access.path)):
         return True
     share = access.share
     return share >= Share.FEW or (share is Share.JOB and access.evidence is Evidence.PLAUSIBLE)
@@ -126,11 +126,6 @@ def _is_without_arguments(path: AbstractPath | None) -> bool:
     """Return whether a path does not depend on the arguments of a program or a function."""
     known = () if path is None else path.variables()
     return all(not symbol.rank_dependent and _is_without_input(symbol.definition) for symbol in known)
-
-
-def _is_same_in_all_runs(path: AbstractPath | None) -> bool:
-    """Return whether all runs of a program have the same path, with any arguments and at any time."""
-    return path is not None and _is_without_arguments(path)
 
 
 def _is_without_input(value: Binding | None) -> bool:

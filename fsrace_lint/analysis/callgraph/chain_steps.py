@@ -134,7 +134,7 @@ def place_of(function: LinkedFunction, span: Span) -> Place:
 
 
 def _compared(test: m.Expr, *, truth: bool) -> tuple[m.Expr, ...]:
-    """Return the two sides of a test with some outcome that says what a value is, or one of which it is."""
+    """Return the sides of a comparison that holds: both if they are equal, the left one for `in`."""
     match test:
         case m.Compare(left=left, operators=("==" | "in" | "is" as operator,), rights=(right,)) if truth:
             return (left,) if operator == "in" else (left, right)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class HookPrograms:
-    """Tells whether one process runs the programs that use a hook.
+    """Determines whether one process runs the programs that use a hook.
 
     A framework calls a hook in as many processes as the program has.
     """
