@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 LARGEST: Final = 16 * 1024 * 1024
 """The maximum size in bytes."""
 
-_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-
 
 def read(file: Path) -> bytes:
     """Read a file.
@@ -28,7 +26,8 @@ def read(file: Path) -> bytes:
     Raises:
         OSError: The file cannot be read, is not a regular file, or is too large. `strerror` gives the reason.
     """
-    with os.fdopen(os.open(file, _FLAGS), "rb") as stream:
+    # not os.fdopen(): for a directory it fails, and leaves the file descriptor open
+    with open(file, "rb", opener=_opened) as stream:
         status = os.fstat(stream.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file")
@@ -37,3 +36,8 @@ def read(file: Path) -> bytes:
                 errno.EFBIG, f"file is {status.st_size / 1e6:.1f} MB; the limit is {LARGEST / 1e6:.1f} MB"
             )
         return stream.read(LARGEST)
+
+
+def _opened(file: str, flags: int) -> int:
+    """Open a file without waiting for a process at the other end of a pipe."""
+    return os.open(file, flags | getattr(os, "O_NONBLOCK", 0))

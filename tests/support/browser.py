@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import select
+import selectors
 import shutil
 import subprocess
 import sys
@@ -45,6 +45,8 @@ class Browser:
         assert PROGRAM is not None
         given, self._to = os.pipe()
         self._from, taken = os.pipe()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._from, selectors.EVENT_READ)
         command = [sys.executable, "-c", _LAUNCHER, str(given), str(taken), PROGRAM, *_OPTIONS]
         self._process = subprocess.Popen(
             [*command, f"--user-data-dir={directory}"],
@@ -66,6 +68,7 @@ class Browser:
         finally:
             self._process.kill()
             self._process.wait()
+            self._selector.close()
             os.close(self._to)
             os.close(self._from)
 
@@ -94,8 +97,7 @@ class Browser:
     def _receive(self) -> dict[str, Any]:
         until = time.monotonic() + _PATIENCE
         while b"\0" not in self._rest:
-            ready, _, _ = select.select([self._from], [], [], max(0, until - time.monotonic()))
-            assert ready, "the browser says nothing"
+            assert self._selector.select(max(0, until - time.monotonic())), "the browser says nothing"
             data = os.read(self._from, 1 << 20)
             assert data, "the browser has ended"
             self._rest += data

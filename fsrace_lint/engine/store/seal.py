@@ -23,9 +23,6 @@ SIZE: Final = 20
 
 _NAME: Final = "cache.key"
 _KEY_SIZE: Final = 32
-_READ: Final = (
-    os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-)
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
@@ -87,7 +84,7 @@ def read_key(folder: str) -> bytes:
     """
     if not folder:
         raise OSError("no home directory found")
-    with os.fdopen(os.open(os.path.join(folder, _NAME), _READ), "rb") as stream:
+    with open(os.path.join(folder, _NAME), "rb", opener=_opened) as stream:
         status = os.fstat(stream.fileno())
         key = stream.read(_KEY_SIZE + 1)
     if not stat.S_ISREG(status.st_mode) or len(key) != _KEY_SIZE:
@@ -95,6 +92,10 @@ def read_key(folder: str) -> bytes:
     if hasattr(os, "geteuid") and status.st_uid != os.geteuid():
         raise OSError(f"{os.path.join(folder, _NAME)} belongs to another user")
     return key
+
+
+def _opened(file: str, flags: int) -> int:
+    return os.open(file, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 
 def made_key(folder: str) -> bytes:
