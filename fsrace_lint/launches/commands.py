@@ -261,8 +261,9 @@ def _count(launcher: Launcher, options: Options, around: Surroundings) -> tuple[
         return (_positive(nodes) if launcher.alone else None), True
     if options.value(launcher.requests) is not None:
         return 1, True
-    if launcher.config in options.values:
-        return around.configured(options.values[launcher.config]), True
+    config = options.value(launcher.config)
+    if config is not None:
+        return around.configured(config), True
     return launcher.default, launcher.default is not None
 
 

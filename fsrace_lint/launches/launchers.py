@@ -49,7 +49,7 @@ class Launcher(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     module: tuple[str, ...] = ()
     program: tuple[str, ...] = ()
     app: tuple[str, ...] = ()
-    config: str = ""
+    config: tuple[str, ...] = ()
     needs: str = ""
     ends: tuple[str, ...] = ()
     default: int | None = None

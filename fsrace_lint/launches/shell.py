@@ -101,6 +101,11 @@ def _parser() -> Parser:
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 
 
+def parsed(text: str) -> Node:
+    """Return the syntax tree of commands."""
+    return _parser().parse(text.encode("utf-8", "replace")).root_node
+
+
 class Shell:
     """A shell that reads commands and runs none.
 
@@ -225,8 +230,7 @@ class Shell:
                 self.variables.set(name, value or UNKNOWN)
 
     def _run(self, text: str) -> None:
-        tree = _parser().parse(text.encode("utf-8", "replace"))
-        self._visit(tree.root_node, 0)
+        self._visit(parsed(text), 0)
 
     @contextlib.contextmanager
     def here(self) -> Iterator[None]:

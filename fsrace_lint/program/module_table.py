@@ -56,7 +56,7 @@ class ModuleTable:
         self.dependencies = dependencies
         self.modules = tuple(modules)
         self.heads = heads or NameIndex((module.relative, module.head) for module in self.modules)
-        self._libraries = libraries
+        self.libraries = libraries
         for position, module in enumerate(self.modules):
             module.position = position
         linked = {module_name(path): module for path, module in also.items() if module is not None}
@@ -178,11 +178,11 @@ class ModuleTable:
         """Return whether a bare import in a package means a known library, and not a neighboring file."""
         package = importer.name if importer.is_package else importer.name.rpartition(".")[0]
         inside = package in self._by_name and self._by_name[package].is_package
-        return top in self._libraries and inside and not importer.facts.is_script
+        return top in self.libraries and inside and not importer.facts.is_script
 
     def _beside(self, name: str, importer: Module) -> list[Module]:
         """Return the modules of a bare name that share a directory prefix with the importer."""
-        if "." in name or name in sys.stdlib_module_names or name in self._libraries:
+        if "." in name or name in sys.stdlib_module_names or name in self.libraries:
             return []
         return [
             module

@@ -242,9 +242,20 @@ class LinkedFunction(_Qualified, msgspec.Struct, eq=False):
         """The function and, for an abstract method, its only override."""
         if self.owner is None or not _NOT_DONE.issuperset(self.facts.referenced_names):
             return (self,)
-        found = (class_.methods.get(self.facts.name) for class_ in self.owner.descendants())
-        others = {method for method in found if method is not None and method is not self}
+        others = set(self.overrides)
         return (self, *others) if len(others) == 1 else (self,)
+
+    @property
+    def is_stub(self) -> bool:
+        """Whether this is a method without code, such as an abstract one: its result is not known."""
+        return self.owner is not None and not self.facts.body
+
+    @property
+    def overrides(self) -> tuple[LinkedFunction, ...]:
+        """The methods of subclasses that run instead of this one."""
+        classes = () if self.owner is None else self.owner.descendants()
+        found = (class_.methods.get(self.facts.name) for class_ in classes)
+        return tuple(method for method in found if method is not None and method is not self)
 
     @property
     def positional(self) -> list[str]:

@@ -91,6 +91,8 @@ if TYPE_CHECKING:
         ("mpirun -np 2 uv run --with x python t.py", "mpirun 2 t.py"),
         # servers, queues, and tests
         ("gunicorn -w 4 -b :80 pkg.wsgi:app", "gunicorn 4w -m pkg.wsgi -w 4 -b :80 pkg.wsgi:app"),
+        ("gunicorn -c gunicorn.conf.py pkg:app", "gunicorn ?w -m pkg -c gunicorn.conf.py pkg:app"),
+        ("gunicorn -c gunicorn.conf.py -w 1 pkg:app", "gunicorn 1w -m pkg -c gunicorn.conf.py -w 1 pkg:app"),
         ("gunicorn 'pkg:create_app()'", "gunicorn 1w -m pkg pkg:create_app()"),
         ("uvicorn pkg.main:app --workers 2", "uvicorn 2w -m pkg.main pkg.main:app --workers 2"),
         ("celery -A pkg.tasks worker -c 8", "celery 8w -m pkg.tasks -A pkg.tasks worker -c 8"),

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from fsrace_lint.analysis.accesses.command_words import CommandWords
 from fsrace_lint.analysis.accesses.model import LOOKING, WRITING, Operation, appends
-from fsrace_lint.analysis.accesses.shell_commands import HERE, fetched_to
+from fsrace_lint.analysis.accesses.shell_commands import HERE, ShellCommands, expression_of
 from fsrace_lint.analysis.values.abstract_values import Argument as Passed
 from fsrace_lint.analysis.values.abstract_values import Expression
 from fsrace_lint.analysis.values.call_arguments import holds, library_argument, words
@@ -17,10 +18,13 @@ from fsrace_lint.program.modules import LinkedClass
 from fsrace_lint.program.symbols import ExternalName, Instance, qualified_name
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
+from fsrace_lint.syntax.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from fsrace_lint.analysis.accesses.command_words import Calls, Command
+    from fsrace_lint.analysis.accesses.shell_commands import Touched
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.analysis.values.resolve import Resolver
@@ -28,6 +32,9 @@ if TYPE_CHECKING:
     from fsrace_lint.program.relevance import Relevance
 
 _OPENING_TO_WRITE: Final = frozenset({"O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"})
+_NONE: Final = m.Constant(None)
+_PARENT: Final = m.Name("os.path.dirname")
+"""The function, by its qualified name: the code of a call of a library need not import it."""
 _OPENING: Final = frozenset({"open", "io.open", "pathlib.Path.open"})
 _OF_TEXT: Final = frozenset({"encoding", "errors", "newline"})
 _PATHLIB_KEYWORDS: Final = frozenset(
@@ -47,7 +54,25 @@ _PATHLIB_KEYWORDS: Final = frozenset(
         "numeric_owner",
     }
 )
+_FAILING: Final = frozenset({"mkdir", "delete", "link", "rename"})
+"""The operations of commands that do no harm if they fail."""
 _PATHLIB_POSITIONS: Final = {"write_text": 1, "write_bytes": 1, "extractall": 2, "mkdir": 1}
+
+
+class Started(Record, frozen=True):
+    """A call that runs a program.
+
+    Attributes:
+        name: The name of the called function in the catalog.
+        command: The expression for the command.
+        folder: The expression for the working directory; None for the current one.
+        checked: Whether the call raises an exception if the program fails.
+    """
+
+    name: str
+    command: m.Expr
+    folder: m.Expr | None
+    checked: bool
 
 
 class Effects:
@@ -60,6 +85,7 @@ class Effects:
         known = catalog.last_names["effect"] | catalog.last_names["program"]
         self.names = relevance.library_names(known)
         """The names that calls with an effect can have in the project."""
+        self.words, self.shell = CommandWords(resolver), ShellCommands(catalog)
 
     def looks(self, call_site: CallSite) -> bool:
         """Return whether a call checks for the existence of paths."""
@@ -85,9 +111,7 @@ class Effects:
             effect = self.catalog.find("effect", name)
             if effect is not None and effect.path != "self" and effect.op == "write":
                 return self._effected(effect, call, f"*.{call.function.name}", scope)
-        if self.catalog.exact("program", name) is not None:
-            return self._program(call, name, scope)
-        return None
+        return self._program(call, scope)
 
     def _unresolved(self, call: m.Call, scope: Environment) -> Operation | None:
         """Return the operation of a method of an unknown object, according to the name of the method."""
@@ -117,12 +141,65 @@ class Effects:
             return None if operation is None else replace(operation, mode=mode)
         return _act(effect, call, name, bound.expr if isinstance(bound, Expression) else mode)
 
-    def _program(self, call: m.Call, name: str, scope: Environment) -> Operation | None:
-        command = library_argument(call, "0:args")
-        bound = self.resolver.binding(command.id, scope) if isinstance(command, m.Name) else None
-        command = bound.expr if isinstance(bound, Expression) else command
-        found = None if command is None else fetched_to(command, library_argument(call, ":cwd"))
-        return None if found is None else Operation(found[0], found[1], name, tolerant=False)
+    def program(self, call: m.Call, scope: Environment) -> Started | None:
+        """Return the program call that a call is, or None for other calls."""
+        if last_name(call.function) not in self.names:
+            return None
+        name = self.resolver.qualify(call.function, scope)
+        entry = None if name is None else self.catalog.exact("program", name)
+        if name is None or entry is None:
+            return None
+        command = m.Sequence("tuple", call.arguments) if entry.spread else library_argument(call, "0:args")
+        folder = library_argument(call, ":cwd")
+        return None if command is None else Started(name, command, folder, holds(entry.checked, call))
+
+    def commands(self, started: Started, scope: Environment, calls: Calls = ()) -> tuple[Command, ...]:
+        """Return the commands that a program call runs; the parameters are as in `touched`."""
+        return self.words.commands(started.command, scope, calls)
+
+    def touched(self, started: Started, scope: Environment, calls: Calls = ()) -> Touched | None:
+        """Return what a program does to a path.
+
+        Args:
+            started: The program call.
+            scope: The environment of the call.
+            calls: The calls that lead to its function, and decide what its parameters are.
+        """
+        commands = self.commands(started, scope, calls)
+        folder = () if started.folder is None else self.words.word(started.folder, scope, calls)
+        return self.shell.touched(commands, folder)
+
+    def _program(self, call: m.Call, scope: Environment) -> Operation | None:
+        started = self.program(call, scope)
+        done = None if started is None else self.touched(started, scope)
+        if started is None or done is None:
+            return None
+        target = None if done.target is None else expression_of(done.target)
+        return operation_of(started, done, expression_of(done.path), target)
+
+
+def operation_of(started: Started, done: Touched, path: m.Expr, target: m.Expr | None = None) -> Operation:
+    """Return the operation of a program.
+
+    Args:
+        started: The program call.
+        done: What the program does.
+        path: The expression for the path.
+        target: The new path of a rename.
+    """
+    return Operation(
+        op=done.op,
+        path=path,
+        api=started.name,
+        tolerant=done.tolerant or (done.op in _FAILING and not started.checked),
+        appends=done.appends,
+        truncates=done.op == "write" and not done.appends,
+        exclusive=done.exclusive,
+        atomic=done.atomic,
+        synchronized=done.atomic and done.op == "copy",
+        target=target,
+        tree=done.tree,
+    )
 
 
 def _could_be(effect: Effect, method: str, call: m.Call) -> bool:
@@ -143,12 +220,12 @@ def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> 
         if "r" not in mode or effect.flags:
             return None
         op = "read"
-    path = library_argument(call, effect.path)
-    default = argument(effect.path).default
-    if path is None and default:
-        path = m.Constant(default)
-    no_path = path is None and op not in {"extract", "list", "name"}
-    if no_path or not _is_asked_for(effect, call):
+    path, condition = _path(effect, call), library_argument(call, effect.condition)
+    if effect.otherwise is not None and (condition is None or condition == m.Constant(value=False)):
+        op, condition = effect.otherwise, None
+    elif not _is_asked_for(effect, call):
+        return None
+    if path is None and op not in {"extract", "list", "name"}:
         return None
     tolerant = holds(effect.tolerant, call)
     if op == "mkdir" and effect.tree and tolerant:
@@ -166,16 +243,37 @@ def _act(effect: Effect, call: m.Call, name: str, given_mode: m.Expr | None) -> 
         synchronized=holds(effect.synchronized, call),
         skips=holds(effect.skips, call),
         only="global" if holds(effect.globally, call) else effect.guard,
-        condition=library_argument(call, effect.condition),
+        condition=condition,
         target=library_argument(call, effect.target),
         tree=effect.tree,
         saves_model=effect.saves_model,
     )
 
 
+def _path(effect: Effect, call: m.Call) -> m.Expr | None:
+    """Return the path of an operation, or None if it is the current directory or unknown.
+
+    None as an argument means the same as an omitted argument.
+    """
+    given = (library_argument(call, which) for which in (effect.path, effect.fallback))
+    path = next((each for each in given if each not in {None, _NONE}), None)
+    source = library_argument(call, effect.beside)
+    default = argument(effect.path).default
+    if path is None and source is not None:
+        return m.Call(_PARENT, (source,), (), call.span)
+    if path is None:
+        return m.Constant(default) if default else None
+    if not effect.within:
+        return path
+    if isinstance(path, m.Constant):
+        return m.Constant(f"{effect.within}/{path.value}")
+    parts = path.parts if isinstance(path, m.Format) else (path,)
+    return m.Format((m.Constant(f"{effect.within}/"), *parts))
+
+
 def _is_of_text(keyword: m.Keyword) -> bool:
     """Return whether an argument of `open()` is only for text."""
-    return keyword.name in _OF_TEXT and keyword.value != m.Constant(None)
+    return keyword.name in _OF_TEXT and keyword.value != _NONE
 
 
 def _is_asked_for(effect: Effect, call: m.Call) -> bool:
