@@ -159,3 +159,20 @@ def variable_of(expr: m.Expr) -> str:
     if isinstance(expr, m.Attribute) and isinstance(expr.value, m.Name):
         return f"{expr.value.id}.{expr.name}"
     return expr.id if isinstance(expr, m.Name) else ""
+
+
+def as_attribute(expr: m.Expr) -> m.Expr:
+    """Return `value.name` for `getattr(value, "name", …)`, and other expressions unchanged."""
+    match expr:
+        case m.Call(function=m.Name(id="getattr"), arguments=(value, m.Constant(value=str(name)), *_)):
+            return m.Attribute(value, name)
+        case _:
+            return expr
+
+
+def mapping_items(expr: m.Expr) -> dict[str, m.Expr]:
+    """Return the values of a dictionary display by key, if all keys are strings; else nothing."""
+    pieces = expr.parts if isinstance(expr, m.Opaque) else ()
+    keys = [each.value for each in pieces[: len(pieces) // 2] if isinstance(each, m.Constant)]
+    texts = [key for key in keys if isinstance(key, str)]
+    return dict(zip(texts, pieces[len(texts) :], strict=True)) if len(pieces) == 2 * len(texts) else {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fsrace_lint.analysis.values.abstract_values import Environment, Expression, merge
 from fsrace_lint.syntax import model as m
@@ -123,6 +123,20 @@ class YieldPoint(ExitPoint, frozen=True, eq=False):
     contexts: tuple[Expression, ...]
 
 
+class LoopExit(ExitPoint, frozen=True, eq=False):
+    """A point at which an iteration of a loop ends.
+
+    Attributes:
+        loop: The iterable or test of the loop, as in `CallSite.loops`.
+        start: The bindings in which the iterations start.
+        how: The statement: `break`, `continue`, or an empty string at the end of the body.
+    """
+
+    loop: Expression
+    start: Environment
+    how: Literal["break", "continue", ""] = ""
+
+
 class RankTest(Record, frozen=True, eq=False):
     """A test that not all processes pass.
 
@@ -160,6 +174,7 @@ class FlowResult(Record, frozen=True, eq=False):
         call_sites: The calls, in the order of evaluation.
         exits: The exits by `return`, or at the end of the code.
         exceptional_exits: The exits by a raised exception.
+        loop_exits: The points at which an iteration of a loop ends.
         yields: The points at which a generator yields a value.
         scope: The bindings at the end.
         rank_tests: The tests that not all processes pass.
@@ -169,6 +184,7 @@ class FlowResult(Record, frozen=True, eq=False):
     call_sites: tuple[CallSite, ...]
     exits: tuple[ExitPoint, ...]
     exceptional_exits: tuple[ExitPoint, ...]
+    loop_exits: tuple[LoopExit, ...]
     yields: tuple[YieldPoint, ...]
     scope: Environment
     rank_tests: tuple[RankTest, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec.structs import replace
 
@@ -11,19 +11,27 @@ from fsrace_lint.analysis.dataflow.abstract_state import (
     ExceptionContext,
     ExitPoint,
     FlowResult,
+    LoopExit,
     PathCondition,
     caught_by,
     join,
     join_all,
 )
-from fsrace_lint.analysis.dataflow.loops import amid_rounds
+from fsrace_lint.analysis.dataflow.loops import amid_rounds, calls_in
 from fsrace_lint.analysis.dataflow.process_set import MAIN, TOP
 from fsrace_lint.analysis.dataflow.rank_partition import UNPARTITIONED
 from fsrace_lint.analysis.dataflow.transfer import Loop, TransferFunctions, is_file
-from fsrace_lint.analysis.values.abstract_values import ContextResult, Expression, IterationElement, merge
+from fsrace_lint.analysis.values.abstract_values import (
+    Annotated,
+    ContextResult,
+    Expression,
+    IterationElement,
+    merge,
+)
 from fsrace_lint.analysis.values.assignment import assigned, targets_of
+from fsrace_lint.analysis.values.type_hints import narrowed_by
 from fsrace_lint.syntax import model as m
-from fsrace_lint.syntax.traversal import bound_in, bound_names
+from fsrace_lint.syntax.traversal import bound_in, bound_names, target_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -41,15 +49,18 @@ class Interpreter(TransferFunctions):
     def __init__(self, function: LinkedFunction, interpretation: Interpretation) -> None:
         """Initialize for one function."""
         super().__init__(function, interpretation)
+        self._annotations: dict[str, m.Expr] = {}
+        """The annotations of local names so far."""
         self.exits: list[ExitPoint] = []
         self.raises: list[ExitPoint] = []
+        self.loop_exits: list[LoopExit] = []
 
     def interpret(self) -> FlowResult:
         """Interpret the whole body."""
         end = self.block(self.function.facts.body, AbstractState(TOP, (), self.latest))
         if end is not None:
             self.exits.append(ExitPoint(None, end, len(self.call_sites)))
-        ways_out = tuple(self.exits), tuple(self.raises), tuple(self.yields)
+        ways_out = tuple(self.exits), tuple(self.raises), tuple(self.loop_exits), tuple(self.yields)
         alone = self.refuses_several and all(way.state.processes == MAIN for way in self.exits)
         return FlowResult(
             tuple(self.call_sites), *ways_out, self._final_scope(), tuple(self.rank_tests), alone
@@ -77,6 +88,10 @@ class Interpreter(TransferFunctions):
         return self.evaluate(statement.value, state)
 
     def _assign(self, statement: m.Assign, state: AbstractState) -> AbstractState | None:
+        if statement.annotation is not None:
+            self._annotations |= dict.fromkeys(
+                filter(None, map(target_name, statement.targets)), statement.annotation
+            )
         after = self.evaluate(statement.value, state)
         if after is None or statement.value is None:
             return after
@@ -87,6 +102,8 @@ class Interpreter(TransferFunctions):
             if after is None:
                 return None
             names.update(self._assigned(target, statement.value, after.scope))
+        for name in names.keys() & self._annotations.keys():
+            names[name] = _annotated(names[name], self._annotations[name])
         return replace(after, scope=after.scope.bind(names))
 
     def _assigned(self, target: m.Expr, value: m.Expr, scope: Environment) -> dict[str, Binding]:
@@ -133,12 +150,20 @@ class Interpreter(TransferFunctions):
     def _break(self, _statement: m.Break, state: AbstractState) -> AbstractState | None:
         if self.loops:
             self.loops[-1].breaks.append(state)
+        self._iteration_ends(state, "break")
         self.how_left = "break"
         return None
 
-    def _continue(self, _statement: m.Continue, _state: AbstractState) -> AbstractState | None:
+    def _continue(self, _statement: m.Continue, state: AbstractState) -> AbstractState | None:
+        self._iteration_ends(state, "continue")
         self.how_left = "continue"
         return None
+
+    def _iteration_ends(self, state: AbstractState | None, how: Literal["break", "continue", ""]) -> None:
+        """Record that the iteration of the innermost loop ends in a state."""
+        if self.loops and state is not None and not self.silent:
+            loop = self.loops[-1]
+            self.loop_exits.append(LoopExit(None, state, len(self.call_sites), loop.over, loop.start, how))
 
     def _assert(self, statement: m.Assert, state: AbstractState) -> AbstractState | None:
         before = self.test(statement.test, state)
@@ -165,6 +190,9 @@ class Interpreter(TransferFunctions):
         if other is None and then is not None:
             return _mark_exit(then, len(before.conditions), self.how_left)
         after = join(then, other, statement.binds, Expression(statement.test, before.scope))
+        if after is not None and (told := narrowed_by(statement.test, before.scope, truth=True)):
+            told |= narrowed_by(statement.test, before.scope, truth=False)
+            after = replace(after, scope=after.scope.forget(told))
         if after is None or self.partition(statement.test, before.scope) == UNPARTITIONED:
             return after
         implied = (
@@ -199,9 +227,10 @@ class Interpreter(TransferFunctions):
         self, over: Expression, body: Sequence[m.Statement], state: AbstractState | None
     ) -> tuple[Loop, AbstractState | None]:
         """Interpret the body of a loop, and return its state at the end too."""
-        loop = Loop(over)
+        loop = Loop(over, over.scope if state is None else state.scope)
         self.loops.append(loop)
         end = self.block(body, state)
+        self._iteration_ends(end, "")
         self.loops.pop()
         return loop, end
 
@@ -210,6 +239,7 @@ class Interpreter(TransferFunctions):
             return self._handled(statement, state)
         breaks = self.loops[-1].breaks if self.loops else []
         broken, exited, thrown = len(breaks), len(self.exits), len(self.raises)
+        ended, around = len(self.loop_exits), [loop.over for loop in self.loops]
         self.interrupted.append(None)
         after = self._handled(statement, state)
         raised = self.interrupted.pop()
@@ -219,6 +249,9 @@ class Interpreter(TransferFunctions):
         self.can_fail(self._after_finally(statement.final, raised))
         here = len(self.call_sites)
         self.raises += [replace(way, position=here) for way in raising]
+        ending = self.loop_exits[ended:]
+        del self.loop_exits[ended:]
+        self.loop_exits += [replace(way, position=here) if way.loop in around else way for way in ending]
         for way in breaking:
             end = self._after_finally(statement.final, way)
             breaks += [] if end is None else [end]
@@ -240,7 +273,7 @@ class Interpreter(TransferFunctions):
         self.exception_contexts.pop()
         if all(handler.caught is not None for handler in statement.handlers):
             self.can_fail(raised)
-        caught = _amid(statement, state, raised)
+        caught = self._caught_in(statement, _amid(statement, state, raised))
         ends = [self.block(statement.orelse, end)]
         for handler in statement.handlers:
             self.how_left = ""
@@ -251,6 +284,15 @@ class Interpreter(TransferFunctions):
                     ends[0], conditions=(*ends[0].conditions, replace(passed, exit=self.how_left))
                 )
         return join_all(ends, statement.binds)
+
+    def _caught_in(self, attempt: m.Try, state: AbstractState | None) -> AbstractState | None:
+        """Return the state in the handlers of a `try`; if it only asks for the group, there is none."""
+        calls = list(calls_in(attempt.body))
+        if state is None or not calls or len(attempt.body) > 1:
+            return state
+        if all(self.interpretation.asks_about_group(call, state.scope) for call in calls):
+            return replace(state, processes=state.processes & MAIN or state.processes)
+        return state
 
     def _catch(self, attempt: m.Try, handler: m.Handler, state: AbstractState | None) -> AbstractState | None:
         """Interpret a handler."""
@@ -345,6 +387,11 @@ class Interpreter(TransferFunctions):
             if bound is not None:
                 attributes[f"{facts.name}.{name}"] = bound
         return replace(end, scope=before.scope.bind(attributes))
+
+
+def _annotated(bound: Binding, annotation: m.Expr) -> Binding:
+    """Return the binding of a name with an annotation."""
+    return Annotated(bound.expr, bound.scope, annotation) if type(bound) is Expression else bound
 
 
 def _with_locks_of(end: AbstractState | None, entry: AbstractState) -> AbstractState:

@@ -21,6 +21,7 @@ from fsrace_lint.analysis.dataflow.process_set import BOTTOM, MAIN, TOP, Process
 from fsrace_lint.analysis.dataflow.rank_partition import UNPARTITIONED, WHETHER_DISTRIBUTED
 from fsrace_lint.analysis.values.abstract_values import Argument, Environment, Expression, IterationElement
 from fsrace_lint.analysis.values.assignment import targets_of
+from fsrace_lint.analysis.values.type_hints import narrowed_by
 from fsrace_lint.engine.query import computed_once
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import calls_in, last_name, unnegated
@@ -35,9 +36,16 @@ if TYPE_CHECKING:
 
 
 class Loop(msgspec.Struct):
-    """A loop that is being interpreted: its iterable or test, and the states at its `break` statements."""
+    """A loop that is being interpreted.
+
+    Attributes:
+        over: Its iterable or test.
+        start: The bindings in which its iterations start.
+        breaks: The states at its `break` statements.
+    """
 
     over: Expression
+    start: Environment
     breaks: list[AbstractState] = msgspec.field(default_factory=list)
 
 
@@ -84,7 +92,8 @@ class TransferFunctions:
         if processes == BOTTOM:
             return None
         conditions = (*state.conditions, PathCondition(test, truth, state.scope, branch))
-        return replace(state, processes=processes, conditions=conditions)
+        scope = state.scope.bind(narrowed_by(test, state.scope, truth=truth))
+        return replace(state, processes=processes, conditions=conditions, scope=scope)
 
     def take_back(self, state: AbstractState | None, test: m.Expr, *, truth: bool) -> None:
         """Remove the rank test just recorded if the other outcome fails in multiple processes."""
@@ -263,7 +272,7 @@ class TransferFunctions:
             if inner is None:
                 break
             iterable = Expression(generator.iterable, inner.scope)
-            self.loops.append(Loop(iterable))
+            self.loops.append(Loop(iterable, inner.scope))
             element = IterationElement(iterable)
             inner = replace(inner, scope=inner.scope.bind(targets_of(generator.target, element)))
             for condition in generator.conditions:

@@ -54,6 +54,7 @@ class PathVariable(Record, frozen=True, eq=False):
         is_replicated: Whether the text certainly does not differ between ranks for other reasons.
         parameter: The name of the parameter that it represents, if any.
         local: Whether it names a node, or a location on a node.
+        is_on_node: Whether it is the result of a function that names a location on a node.
         is_work_item: Whether it is one of many items that are divided among the ranks. Values derived from
             it may then differ between ranks.
         definition: The binding or expression of its value, if it is not just a parameter.
@@ -67,6 +68,7 @@ class PathVariable(Record, frozen=True, eq=False):
     is_replicated: bool = True
     parameter: str = ""
     local: bool = False
+    is_on_node: bool = False
     is_work_item: bool = False
     definition: Binding | None = None
     is_plain: bool = False
@@ -183,6 +185,12 @@ class AbstractPath(msgspec.Struct, frozen=True):
         """Whether the path has a directory, and the file name a literal part."""
         last = self.components[-1] if len(self.components) > 1 else ()
         return any(isinstance(piece, str) and piece != "" for piece in last)
+
+    @property
+    def has_literal_name(self) -> bool:
+        """Whether the path has a directory, and the file name is entirely literal."""
+        last = self.components[-1] if len(self.components) > 1 else (None,)
+        return all(isinstance(piece, str) for piece in last)
 
     @property
     def names_its_last_part(self) -> bool:

@@ -36,6 +36,10 @@ class NodeLocal:
         """Return whether a path is node-local."""
         if path is None:
             return False
+        return self.names(path) or any(symbol.is_on_node for symbol in path.variables())
+
+    def names(self, path: AbstractPath) -> bool:
+        """Return whether a path itself names a node-local directory, and not a function that returns it."""
         return any(symbol.local for symbol in path.variables()) or self.folder(path) > 0
 
     def folder(self, path: AbstractPath) -> int:

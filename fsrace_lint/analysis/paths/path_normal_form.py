@@ -39,6 +39,7 @@ from fsrace_lint.analysis.paths.path_variables import (
 )
 from fsrace_lint.analysis.paths.rank_dependence import is_given
 from fsrace_lint.analysis.paths.replicated_calls import ReplicatedCalls
+from fsrace_lint.analysis.paths.shared_ways import SharedWays
 from fsrace_lint.analysis.paths.work_items import WorkItems
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
@@ -85,6 +86,7 @@ class PathNormalizer:
         self.results = ReplicatedCalls(self.resolver)
         self.node_local = NodeLocal(self.rank_tests)
         self.work_items = WorkItems(self.rank_tests)
+        self.shared_ways = SharedWays(rank_dependence)
         self._variables = VariableFactory(rank_dependence, self.node_local, self.work_items)
         self._derived, self._opaque = self._variables.derived, self._variables.opaque
         self._loop_ranges = LoopRanges(rank_dependence)
@@ -142,7 +144,10 @@ class PathNormalizer:
             case m.Boolean() if is_given(expr):
                 return (
                     PathVariable(
-                        ("or", Identity(expr), scope), spell(expr), self.rank_dependence.origins(expr, scope)
+                        ("or", Identity(expr), scope),
+                        spell(expr),
+                        self.rank_dependence.origins(expr, scope),
+                        definition=Expression(expr, scope),
                     ),
                 )
             case m.Subscript(value=m.Call() as call, index=m.Constant(value=key)) if (
@@ -215,7 +220,7 @@ class PathNormalizer:
         own = self.catalog.find("private", name)
         if own is not None and own.scope == "node":
             return (PathVariable(("node", name), spell(call), local=True),)
-        if own is not None:
+        if own is not None and not self.rank_dependence.is_day(call, scope):
             return self._own(own, call, scope, depth)
         return self._result(call, scope, depth)
 
@@ -224,6 +229,8 @@ class PathNormalizer:
 
         A newly created file or directory is in the directory that the call names.
         """
+        if own.is_day:
+            return (PathVariable(("day",), spell(call), is_plain=True),)
         folder = library_argument(call, own.folder)
         is_local = own.folder != "" and folder in {None, m.Constant(None)}
         name = self._variables.own(own, call, scope, local=is_local)
@@ -244,8 +251,9 @@ class PathNormalizer:
             origins = (origins & origins_of(symbols)) or NO_ORIGINS
         key: tuple[object, ...] = ("call", Identity(call), scope)
         found_there: tuple[object, ...] = ()
+        returned = () if function is None else self._returned(function, call, scope, depth)
         if function is not None:
-            certain = self._is_followed(function, call, scope, known, depth)
+            certain = self._is_followed(function, call, returned, known)
             if not certain and all(map(all_certain, forms)) and self.results.follow(function):
                 certain, found_there = True, key
         if certain and None not in forms:
@@ -261,6 +269,7 @@ class PathNormalizer:
                 text,
                 origins,
                 certain,
+                is_on_node=bool(returned) and all(map(self._is_local, returned)),
                 definition=made_of,
                 is_plain=are_plain(symbols, text),
                 is_assumed=are_assumed(symbols),
@@ -273,20 +282,28 @@ class PathNormalizer:
         values = (*receiver, *call.arguments, *(keyword.value for keyword in call.keywords))
         return tuple((value, self.pieces(value, scope, depth)) for value in values)
 
+    def _returned(
+        self, function: LinkedFunction, call: m.Call, scope: Environment, depth: int
+    ) -> tuple[tuple[Piece, ...] | None, ...]:
+        """Return the normal forms of what a call of a function can return."""
+        exits = self.rank_dependence.interpretation.result_points(function) if depth < _DEEPEST else ()
+        return tuple(
+            None if way.value is None else self.pieces(way.value, way.state.scope, depth + 2)
+            for way in feasible_exits(call, scope, function, exits)
+        )
+
+    def _is_local(self, pieces: tuple[Piece, ...] | None) -> bool:
+        return pieces is not None and self.node_local.holds(AbstractPath.of(pieces))
+
     def _is_followed(
         self,
         function: LinkedFunction,
         call: m.Call,
-        scope: Environment,
+        returned: tuple[tuple[Piece, ...] | None, ...],
         known: tuple[_GivenFragments, ...],
-        depth: int,
     ) -> bool:
         """Return whether all results of a function are certain, and the arguments that determine them."""
-        exits = self.rank_dependence.interpretation.result_points(function) if depth < _DEEPEST else ()
-        ways = feasible_exits(call, scope, function, exits)
-        forms = [
-            None if way.value is None else self.pieces(way.value, way.state.scope, depth + 2) for way in ways
-        ]
+        forms = list(returned)
         handed = handed_in(piece for pieces in forms for piece in pieces or ())
         for parameter in filter(None, (self.parameter_of(symbol, function) for symbol in handed)):
             value = bind(call, function).argument_for(parameter)
@@ -308,7 +325,7 @@ class PathNormalizer:
     def _formatted(
         self, call: m.Call, template: m.Expr, scope: Environment, depth: int
     ) -> tuple[Piece, ...] | None:
-        filled = None if call.keywords else filled_by_format(template, call.arguments)
+        filled = filled_by_format(template, call.arguments, call.keywords)
         if filled is None:
             return self._result(call, scope, depth)
         return self._concatenated(filled, scope, depth)
@@ -355,7 +372,8 @@ class PathNormalizer:
         if isinstance(expr, m.Attribute):
             own = self.rank_dependence.of_property(expr, scope)
             if own:
-                return (PathVariable(("property", spell(expr)), spell(expr), own),)
+                made_of = Expression(expr, scope)
+                return (PathVariable(("property", spell(expr)), spell(expr), own, definition=made_of),)
             owner = self.resolver.symbol(expr.value, scope)
             if expr.name == "parent" and owner in {Instance(ExternalName("pathlib.Path")), None}:
                 return self._parent(expr.value, expr, scope, depth)
@@ -376,7 +394,7 @@ class PathNormalizer:
             return False
         if is_none(binding):
             return True
-        if type(binding) is not Union:
+        if not isinstance(binding, Union):
             return False
         class_ = self.resolver.class_of(self.resolver.symbol(expr.value, scope))
         kept = any(isinstance(option, Unknown) for option in binding.options)

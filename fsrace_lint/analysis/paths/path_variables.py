@@ -77,6 +77,8 @@ class VariableFactory:
         symbols = variables_of(key)
         own, known = self.rank_dependence.origins(expr, scope), origins_of(symbols)
         origins = own & known if kind == "item" or kind in OF_LAST else own | known
+        if self.rank_dependence.is_day(expr, scope):
+            origins = own
         numbered = self.work_items.is_numbered(expr)
         varies = numbered or any(symbol.is_work_item for symbol in symbols)
         is_setting = kind in {"attribute", "item"} and not varies

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.dataflow.infeasible_paths import feasible_exits
@@ -38,6 +39,10 @@ _READING: Final = frozenset(
 )
 _SENT: Final = ("0:object_list", "0:tensor")
 """The arguments that a broadcast changes in place."""
+_CLOCK: Final = frozenset({"clock"})
+_OF_A_DATE: Final = frozenset({"year", "month", "day", "tm_year", "tm_mon", "tm_mday"})
+_FINER_THAN_A_DAY: Final = re.compile(r"%[-#_0^]?[^aAbBdjmyYUWVGuwxDFeCghnt%]")
+"""Matches a directive of `strftime()` that differs between two times of a day."""
 _NOTHING: Final[frozenset[str]] = frozenset()
 _PRINTING: Final = frozenset({"verbose", "quiet", "silent", "disable", "progress", "show_progress"})
 
@@ -81,7 +86,26 @@ class RankDependence:
             `rank`, and origins in the library models. Empty if the value is equal on all ranks. The result of
             a rank check does not count, because many ranks share it.
         """
-        return self._find(expr, scope) or NO_ORIGINS
+        found = self._find(expr, scope)
+        return (found - _CLOCK if found and self.is_day(expr, scope) else found) or NO_ORIGINS
+
+    def is_day(self, expr: m.Expr, scope: Environment) -> bool:
+        """Return whether a value is a date, or a part of one: equal in all processes that start together."""
+        match expr:
+            case m.Attribute(name=name):
+                return name in _OF_A_DATE
+            case m.Call(function=m.Attribute(name="date"), arguments=()):
+                return True
+            case m.Call(function=function, arguments=arguments) if last_name(function) == "strftime":
+                template = next((self._constant(each, scope) for each in arguments), None)
+                return template is not None and _FINER_THAN_A_DAY.search(template) is None
+            case _:
+                return False
+
+    def _constant(self, expr: m.Expr, scope: Environment) -> str | None:
+        bound = self.rank_tests.known(expr, scope) if isinstance(expr, m.Name) else None
+        value = bound.expr if isinstance(bound, Expression) else expr
+        return value.value if isinstance(value, m.Constant) and isinstance(value.value, str) else None
 
     def _find(self, expr: m.Expr, scope: Environment) -> Origins:
         rank = self.rank_tests.rank_scope(expr, scope)
@@ -187,7 +211,9 @@ class RankDependence:
 
     def _source(self, expr: m.Expr, scope: Environment) -> Origins:
         entry = self.catalog.find("private", self.resolver.qualify(expr, scope))
-        return frozenset({entry.by}) if entry is not None and entry.scope != "node" else NO_ORIGINS
+        if entry is None or entry.scope == "node" or entry.is_day:
+            return NO_ORIGINS
+        return frozenset({entry.by})
 
 
 def is_counter(binding: Binding) -> bool:

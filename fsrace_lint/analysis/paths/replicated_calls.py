@@ -34,7 +34,7 @@ _PLAIN_MODULES: Final = (
 )  # fmt: skip
 _PLAIN_METHODS: Final = frozenset(
     {
-        "add", "append", "as_posix", "count", "decode", "digest", "encode", "endswith", "extend",
+        "add", "append", "as_posix", "count", "date", "decode", "digest", "encode", "endswith", "extend",
         "find", "format", "group", "groups", "hexdigest", "index", "isalnum", "isdecimal",
         "isdigit", "isnumeric", "isoformat", "items", "join", "keys", "lower", "lstrip", "partition",
         "removeprefix", "removesuffix", "replace", "rfind", "rpartition", "rsplit", "rstrip",

@@ -30,6 +30,22 @@ class Expression(Record, frozen=True, eq=False):
     scope: Environment
 
 
+class Annotated(Expression, frozen=True, eq=False):
+    """An expression that is assigned to a name with an annotation."""
+
+    annotation: m.Expr
+
+
+class Narrowed(Expression, frozen=True, eq=False, kw_only=True):
+    """What `isinstance()` tells about a variable: `expr` is the class, or a tuple of classes.
+
+    It has a name of its own in an environment, and holds as long as the variable has the same binding.
+    """
+
+    bound: Binding | None
+    holds: bool
+
+
 class Argument(Record, frozen=True, eq=False):
     """The value that callers pass for a parameter."""
 
@@ -207,9 +223,13 @@ def merge(
                 joined[name] = one
         elif nested > _MOST_NESTED:
             joined[name] = Unknown()
+        elif (one is None or two is None) and not _lives_outside(name, first):
+            joined[name] = Union(tuple(option for option in (one, two) if option is not None), nested)
         elif one is None or two is None:
-            bound = tuple(option for option in (one, two) if option is not None)
-            joined[name] = Union((*bound, Unknown()) if _lives_outside(name, first) else bound, nested)
+            chosen = (one or Unknown(), two or Unknown())
+            joined[name] = (
+                Union(chosen, nested) if test is None else ConditionalValue(chosen, nested, test=test)
+            )
         elif test is not None:
             joined[name] = ConditionalValue((one, two), nested, test=test)
         else:

@@ -65,9 +65,10 @@ def assigned(target: m.Expr, value: m.Expr, scope: Environment) -> dict[str, Bin
             for inner, part in zip(target.items, value.items, strict=True):
                 found.update(assigned(inner, part, scope))
             return found
-        counted = not any(isinstance(item, m.Starred) for item in target.items)
         parts: dict[str, Binding] = {}
+        counted = True  # up to a starred item
         for index, item in enumerate(target.items):
+            counted = counted and not isinstance(item, m.Starred)
             flat = counted and not isinstance(item, m.Sequence)
             parts |= targets_of(item, UnpackedPart(Expression(value, scope), index if flat else None))
         return parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator as operators
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
@@ -14,6 +14,7 @@ from fsrace_lint.analysis.values.abstract_values import (
 )
 from fsrace_lint.analysis.values.call_arguments import bind
 from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -116,22 +117,66 @@ class ConstantReader:
         return all_values(self.of_binding(side, depth + 1) for side in chosen)
 
 
+class TestedValues(Protocol):
+    """The constants that variables can be after some tests."""
+
+    def values(self, expr: m.Expr, /) -> Values:
+        """Return the constants that a variable can be, or nothing."""
+
+
 class _AtCall(ConstantReader):
     """Reads the parameters of a function as one call passes them."""
 
-    def __init__(self, call: m.Call, scope: Environment, callee: LinkedFunction) -> None:
-        self._call, self._scope, self._callee = call, scope, callee
+    def __init__(
+        self, call: m.Call, scope: Environment, callee: LinkedFunction, tested: TestedValues | None
+    ) -> None:
+        self._call, self._scope, self._callee, self._tested = call, scope, callee, tested
         self.asked = False
 
     def passed(self, argument: Argument) -> Values:
         self.asked = True
+        value = self._value(argument)
+        return () if value is None else _TextReader().values(value, self._scope) or self._of_tested(value)
+
+    def attribute(self, expr: m.Attribute, scope: Environment) -> Values:
+        bound = scope.get(expr.value.id) if isinstance(expr.value, m.Name) else None
+        is_set = isinstance(expr.value, m.Name) and scope.get(f"{expr.value.id}.{expr.name}") is not None
+        value = self._value(bound) if isinstance(bound, Argument) and not is_set else None
+        found = () if value is None else self._of_tested(m.Attribute(value, expr.name))
+        self.asked = self.asked or bool(found)
+        return found
+
+    def _of_tested(self, expr: m.Expr) -> Values:
+        return () if self._tested is None else self._tested.values(expr)
+
+    def _value(self, argument: Argument) -> m.Expr | None:
         is_own = argument.function is self._callee
-        value = _passed(self._call, self._callee, argument.parameter) if is_own else None
-        return () if value is None else ConstantReader().values(value, self._scope)
+        return _passed(self._call, self._callee, argument.parameter) if is_own else None
+
+
+class _Text:
+    """A text that is not empty: true, and never None."""
+
+
+_TEXT: Final = _Text()
+
+
+class _TextReader(ConstantReader):
+    """Reads constants, and texts of which only a part is known."""
+
+    def values(self, expr: m.Expr, scope: Environment, depth: int = 0) -> Values:
+        """Return the constants that an expression can be, `_TEXT`, or nothing if it can be anything else."""
+        return super().values(expr, scope, depth) or ((_TEXT,) if _is_some_text(expr) else ())
 
 
 def refutes(
-    call: m.Call, outer: Environment, callee: LinkedFunction, test: Expression, *, truth: bool
+    call: m.Call,
+    outer: Environment,
+    callee: LinkedFunction,
+    test: Expression,
+    tested: TestedValues | None,
+    *,
+    truth: bool,
 ) -> bool:
     """Return whether the constant arguments of a call rule out one result of a condition in the callee.
 
@@ -140,9 +185,10 @@ def refutes(
         outer: The environment of the call.
         callee: The function that it calls.
         test: The condition. Parameters that were rebound to other values are ignored.
+        tested: The constants that arguments can be because of tests before the call.
         truth: The result to rule out.
     """
-    reader = _AtCall(call, outer, callee)
+    reader = _AtCall(call, outer, callee, tested)
     result = reader.outcome(test.expr, test.scope)
     return reader.asked and result is (not truth)
 
@@ -219,8 +265,25 @@ def _side(expr: m.Expr, values_of: Callable[[m.Expr], Values]) -> Values:
             return values_of(expr)
 
 
+def _is_some_text(expr: m.Expr) -> bool:
+    """Return whether an expression is a text, or a path, that contains something for certain."""
+    match expr:
+        case m.Constant(value=str() as text):
+            return text != ""
+        case m.Format(parts=parts):
+            return any(map(_is_some_text, parts))
+        case m.Binary(operator="+", left=left, right=right):
+            return _is_some_text(left) or _is_some_text(right)
+        case m.Call(function=function, arguments=arguments) if (dotted(function) or "").endswith("path.join"):
+            return any(map(_is_some_text, arguments))
+        case _:
+            return False
+
+
 def _result(operator: str, one: object, other: object) -> bool | None:
     """Return the result of a comparison of two values, or None if it is not known."""
+    if _TEXT in {one, other} and None not in {one, other}:
+        return None
     if operator in _COMPARED:
         return _COMPARED[operator](one, other)
     if operator in _ORDERED and isinstance(one, (int, float)) and isinstance(other, (int, float)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from fsrace_lint.analysis.values.abstract_values import (
+    Annotated,
     Argument,
     Expression,
     IterationElement,
@@ -14,7 +15,7 @@ from fsrace_lint.analysis.values.abstract_values import (
 from fsrace_lint.analysis.values.assignment import targets_of
 from fsrace_lint.engine.query import recursive_query
 from fsrace_lint.program.modules import LinkedClass, LinkedFunction
-from fsrace_lint.program.symbols import ClassObject, Instance, is_property
+from fsrace_lint.program.symbols import ClassObject, ExternalName, Instance, is_property
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.annotations import EACH, VALUE, parts_of
 
@@ -57,6 +58,9 @@ class ElementResolver(Protocol):
     def attribute_values(self, class_: LinkedClass, name: str) -> list[Binding]:
         """Return the bindings of an attribute in a class and its relatives."""
 
+    def library_item(self, name: str, call: m.Call, scope: Environment, index: int | str) -> Instance | None:
+        """Return an item of the result of a library function, or None."""
+
 
 class Elements:
     """Finds the symbols of items in the values of expressions."""
@@ -71,6 +75,9 @@ class Elements:
     def bound(self, binding: Binding | None, path: Path, depth: int) -> Symbol | None:
         """Return the symbol of an item of a bound value."""
         match binding:
+            case Annotated(expr=expr, scope=scope, annotation=declared):
+                found = self.part(expr, scope, path, depth)
+                return found or self._declared(declared, scope.function, path, depth)
             case Expression(expr=expr, scope=scope):
                 return self.part(expr, scope, path, depth)
             case IterationElement(source=Expression(expr=expr, scope=scope), index=index):
@@ -171,6 +178,8 @@ class Elements:
                 return self.part(first, scope, path, depth)
             case _:
                 called = self._names.symbol(call.function, scope, depth)
+                if isinstance(called, ExternalName) and len(path) == 1:
+                    return self._names.library_item(called.name, call, scope, path[0])
                 return self._of_result(called, path, depth) if isinstance(called, LinkedFunction) else None
 
     def _of_result(self, function: LinkedFunction, path: Path, depth: int) -> Symbol | None:

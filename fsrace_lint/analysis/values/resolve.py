@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.values.abstract_values import (
     REBOUND,
+    Annotated,
     Argument,
     ContextResult,
     Environment,
     Expression,
     IterationElement,
+    Narrowed,
     Union,
     UnpackedPart,
 )
 from fsrace_lint.analysis.values.call_arguments import library_argument
-from fsrace_lint.analysis.values.container_elements import Elements, step_to
+from fsrace_lint.analysis.values.container_elements import Elements, common, step_to
 from fsrace_lint.analysis.values.module_members import ModuleMembers
-from fsrace_lint.analysis.values.type_hints import TypeHints
+from fsrace_lint.analysis.values.type_hints import TypeHints, tested_class
 from fsrace_lint.engine.query import query, recursive_query
 from fsrace_lint.program.modules import LinkedClass, LinkedFunction, Module
 from fsrace_lint.program.symbols import (
@@ -33,7 +36,14 @@ from fsrace_lint.program.symbols import (
 )
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.annotations import EACH
-from fsrace_lint.syntax.ast_names import dotted, is_super, last_name, only_result
+from fsrace_lint.syntax.ast_names import (
+    as_attribute,
+    dotted,
+    is_super,
+    last_name,
+    mapping_items,
+    only_result,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -41,10 +51,14 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.interpretation import Interpretation
     from fsrace_lint.analysis.values.abstract_values import Binding
     from fsrace_lint.catalog import Catalog
+    from fsrace_lint.catalog.entries import Returns
     from fsrace_lint.engine.cycles import CycleDetector
     from fsrace_lint.program.module_table import ModuleTable
 
 _PARTIAL: Final = "functools.partial"
+_MOST_HEIRS: Final = 20
+"""The number of classes, with all subclasses, whose bases are searched for the members of a mixin."""
+_NARROWING: Final = "isinstance"
 _CASTS: Final = frozenset({"typing.cast", "typing_extensions.cast"})
 
 
@@ -106,7 +120,7 @@ class Resolver(ModuleMembers):
             case m.Attribute(value=value, name=name):
                 return self._attribute(value, name, scope, depth + 1)
             case m.Call():
-                return self._result(expr, scope, depth + 1)
+                return self._of_call(expr, scope, depth + 1)
             case m.Lambda(function=index):
                 return scope.function.module.functions[index]
             case m.Binary(operator="/", left=left, right=right):
@@ -121,14 +135,47 @@ class Resolver(ModuleMembers):
                 of = self.symbol(value, scope, depth + 1)
                 if is_class(of):
                     return of
+                if isinstance(index, m.Constant) and (
+                    item := self._item(value, index.value, scope, depth + 1)
+                ):
+                    return self._kept(item, depth + 1)
                 return self.elements.part(value, scope, (step_to(index),), depth + 1)
             case _:
                 return None
+
+    def _of_call(self, call: m.Call, scope: Environment, depth: int) -> Symbol | None:
+        """Return the symbol of a result, also of `getattr(value, "name")` and `items.get("key")`."""
+        read = as_attribute(call)
+        if read is not call:
+            return self.symbol(read, scope, depth)
+        match call:
+            case m.Call(function=m.Attribute(value=value, name="get"), arguments=[m.Constant(value=key), *_]):
+                item = self._item(value, key, scope, depth + 1)
+                return self._result(call, scope, depth) if item is None else self._kept(item, depth)
+            case _:
+                return self._result(call, scope, depth)
+
+    def _item(self, whole: m.Expr, key: object, scope: Environment, depth: int) -> Expression | None:
+        """Return the item of a variable that is bound to a dictionary display, at a literal key."""
+        if not isinstance(whole, (m.Name, m.Attribute)):
+            return None
+        bound = self.binding(whole.id, scope) if isinstance(whole, m.Name) else None
+        made = bound or self.variable(self.symbol(whole, scope, depth))
+        items = mapping_items(made.expr) if isinstance(made, Expression) else {}
+        return Expression(items[key], made.scope) if isinstance(made, Expression) and key in items else None
+
+    def _kept(self, item: Expression, depth: int) -> Symbol | None:
+        """Return the symbol of an item. Calls of it there use none of its names."""
+        found = self.symbol(item.expr, item.scope, depth)
+        return ClassObject(found) if isinstance(found, LinkedClass) else found
 
     @recursive_query(beyond=None)
     def of_binding(self, binding: Binding, depth: int = 0) -> Symbol | None:
         """Return the symbol that a binding denotes."""
         match binding:
+            case Annotated(expr=expr, scope=scope):
+                found = self.symbol(expr, scope, depth + 1)
+                return found or self.declared.annotated(binding, depth + 1)
             case Expression(expr=expr, scope=scope):
                 return self.symbol(expr, scope, depth + 1)
             case ContextResult(source=context):
@@ -139,14 +186,6 @@ class Resolver(ModuleMembers):
                 return self.declared.argument(function, parameter, depth + 1)
             case Union(options=options):
                 return _first(self.of_binding(option, depth + 1) for option in options)
-            case UnpackedPart(source=Expression(expr=m.Call(function=called), scope=scope), index=int(index)):
-                entity = self.symbol(called, scope, depth + 1)
-                if not isinstance(entity, ExternalName):
-                    return self.elements.bound(binding, (), depth + 1)
-                entry = self.catalog.exact("returns", entity.name)
-                return (
-                    None if entry is None or entry.item != str(index) else Instance(ExternalName(entry.type))
-                )
             case UnpackedPart():
                 return self.elements.bound(binding, (), depth + 1)
             case _:
@@ -224,8 +263,8 @@ class Resolver(ModuleMembers):
         local: Environment | None = scope
         while function is not None:
             found = None if local is None else local.get(name)
-            if found is not None:
-                return self.of_binding(found, depth)
+            if found is not None and local is not None:
+                return self._narrowed(name, local, self.of_binding(found, depth), depth)
             if name in function.nested:
                 return function.nested[name]
             function = function.enclosing
@@ -234,22 +273,37 @@ class Resolver(ModuleMembers):
         entity = self.member(module, name, depth)
         return ExternalName(name) if entity is None else entity
 
+    def _narrowed(self, name: str, scope: Environment, found: Symbol | None, depth: int) -> Symbol | None:
+        """Return the symbol of a variable, as far as `isinstance()` tells more about it."""
+        if _NARROWING not in scope.function.facts.referenced_names:
+            return found
+        told = scope.get(tested_class(name))
+        if not isinstance(told, Narrowed) or told.bound is not scope.get(name):
+            return found
+        return self.declared.narrowed(told, found, depth)
+
     def _attribute(self, value: m.Expr, name: str, scope: Environment, depth: int) -> Symbol | None:
+        found = self._attribute_of(value, name, scope, depth)
+        chain = dotted(value) if _NARROWING in scope.function.facts.referenced_names else None
+        return found if chain is None else self._narrowed(f"{chain}.{name}", scope, found, depth)
+
+    def _attribute_of(self, value: m.Expr, name: str, scope: Environment, depth: int) -> Symbol | None:
         if isinstance(value, m.Name):
             bound = scope.get(f"{value.id}.{name}")
             if bound is not None:
                 return self.of_binding(bound, depth)
         if is_super(value):
-            return self._inherited(scope.function, name)
+            return self._inherited(scope.function, name, depth)
         owner = self.symbol(value, scope, depth)
         return self._step(self.declared.namesake(value, scope) if owner is None else owner, name, depth)
 
-    @staticmethod
-    def _inherited(function: LinkedFunction | None, name: str) -> Symbol | None:
+    def _inherited(self, function: LinkedFunction | None, name: str, depth: int) -> Symbol | None:
         """Return the symbol that `super().name` denotes in a function."""
         while function is not None and function.owner is None:
             function = function.enclosing
-        return None if function is None or function.owner is None else function.owner.inherited(name)
+        if function is None or function.owner is None:
+            return None
+        return function.owner.inherited(name) or self._from_library(function.owner, name, depth)
 
     def _step(self, entity: Symbol | None, name: str, depth: int) -> Symbol | None:
         match entity:
@@ -282,9 +336,12 @@ class Resolver(ModuleMembers):
     def _from_library(self, class_: LinkedClass, name: str, depth: int) -> ExternalName | Instance | None:
         """Return what a class of the project inherits from a library class in the library models, or None.
 
-        The class itself can also be in the library models, if the project is that library.
+        The class itself can also be in the library models, if the project is that library. Of a mixin, the
+        subclasses inherit it.
         """
-        for owner in self.known_as(class_, depth):
+        heirs = itertools.islice(class_.descendants(), _MOST_HEIRS)
+        names = (self.known_as(each, depth) for each in heirs)
+        for owner in dict.fromkeys(itertools.chain.from_iterable(names)):
             if self.catalog.is_listed(f"{owner}.{name}"):
                 return self._returned(f"{owner}.{name}") or ExternalName(f"{owner}.{name}")
         return None
@@ -352,8 +409,10 @@ class Resolver(ModuleMembers):
                 return Instance(class_)
             case ExternalName(name=name):
                 entry = self.catalog.exact("returns", name)
+                if entry is not None and entry.named_by:
+                    return self._named_in(call, entry.named_by, scope, depth + 1)
                 if entry is not None:
-                    return Instance(ExternalName(entry.type)) if not entry.item else None
+                    return self._made_by(entry, call, scope) if not entry.item else None
                 if name == _PARTIAL and call.arguments:
                     made = self.symbol(call.arguments[0], scope, depth)
                     known = (
@@ -369,6 +428,38 @@ class Resolver(ModuleMembers):
             case _:
                 return None
 
+    def library_item(self, name: str, call: m.Call, scope: Environment, index: int | str) -> Instance | None:
+        """Return an item of the result of a library function, or None if no library model lists it."""
+        entry = self.catalog.exact("returns", name)
+        return self._made_by(entry, call, scope) if entry is not None and entry.item == str(index) else None
+
+    def _made_by(self, entry: Returns, call: m.Call, scope: Environment) -> Instance:
+        """Return the result of a call in the library models, whose class a protocol can decide."""
+        given = library_argument(call, entry.protocol or entry.url)
+        bound = self.binding(given.id, scope) if isinstance(given, m.Name) else None
+        value = bound.expr if isinstance(bound, Expression) else given
+        if isinstance(value, m.Format):
+            value = next(iter(value.parts), None)
+        text = value.value if isinstance(value, m.Constant) and isinstance(value.value, str) else ""
+        before, is_url, _ = text.partition("://")
+        protocol = before if entry.protocol or is_url else "file" if text else ""
+        classes = dict(pair.split("=", 1) for pair in entry.by_protocol)
+        return Instance(ExternalName(classes.get(protocol, entry.type)))
+
+    def _named_in(self, call: m.Call, key: str, scope: Environment, depth: int) -> Instance | None:
+        """Return the instance of the class whose name a call passes, as an argument or in a dictionary."""
+        config = next(iter(call.arguments), None)
+        bound = self.binding(config.id, scope) if isinstance(config, m.Name) else None
+        told = config if bound is None else bound.expr if isinstance(bound, Expression) else None
+        passed = {} if told is None else mapping_items(told)
+        name = next((each.value for each in call.keywords if each.name == key), passed.get(key))
+        if not isinstance(name, m.Constant) or not isinstance(name.value, str):
+            return None
+        module, _, last = name.value.rpartition(".")
+        found = self.table.find(module, scope.function.module)
+        named = ExternalName(name.value) if found is None else self.member(found, last, depth)
+        return Instance(named) if is_class(named) else None
+
     def _listed(self, function: LinkedFunction) -> Instance | None:
         """Return the result of a function of the project that the library models list, or None."""
         entry = self.catalog.exact("returns", function.qualified)
@@ -383,6 +474,9 @@ class Resolver(ModuleMembers):
     def _returned_by(self, function: LinkedFunction, depth: int) -> Symbol | None:
         if function.facts.is_generator:
             return None
+        if function.is_stub:
+            declared = self.elements.result(function, None, depth + 2)
+            return declared or common(self._returned_by(each, depth + 1) for each in function.overrides)
         result = only_result(function.facts.body)
         final = None if result is None else self.interpretation.final_environment(function)
         found = None if result is None or final is None else self.symbol(result, final, depth + 2)
