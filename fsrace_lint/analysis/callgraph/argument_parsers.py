@@ -9,7 +9,7 @@ from fsrace_lint.syntax.ast_names import last_name
 from fsrace_lint.syntax.record import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from fsrace_lint.analysis.values.constants import Values
 
@@ -36,11 +36,13 @@ class Described(Record, frozen=True, eq=False):
         does: What the call does, as in the library models.
         call: The call.
         is_first: Whether no other positional argument precedes it in its function.
+        choices: The only values that it accepts, if the call names them.
     """
 
     does: str
     call: m.Call
     is_first: bool = False
+    choices: Values = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -134,6 +136,17 @@ class Described(Record, frozen=True, eq=False):
         if self.passes("default") and self.constants("default") != (None,):
             return () if self.converts else self.constants("default")
         return (None, _OTHER) if self.flag is None else (not self.flag,)
+
+    @property
+    def allowed(self) -> Values:
+        """The values that it can have, whatever the command, or nothing if it can have any value.
+
+        The default need not be one of the choices.
+        """
+        if not self.choices or self.action != "store" or self.passes("nargs"):
+            return ()
+        default = self.constants("default") if self.passes("default") else (None,)
+        return (*self.choices, *default) if default else ()
 
     def values(self, options: Mapping[str, str], *, is_complete: bool) -> Values:
         """Return the values that an option can have.
@@ -288,6 +301,25 @@ class ParsedWords(Record, frozen=True, eq=False):
             is_only = not (self._subcommands or argument.converts or argument.passes("nargs", "choices"))
             return first if is_only or set(first) <= set(choices) else ()
         return first if not self._is_nested and self._subcommands.issuperset(first) else ()
+
+
+def allowed_values(described: Iterable[Described], destination: str) -> Values:
+    """Return the values that an attribute of the parsed arguments can have, whatever the command.
+
+    The result is empty if it can have any value.
+    """
+    found: list[object] = []
+    for each in described:
+        if each.does == "set-defaults" and each.passes(destination):
+            values = each.constants(destination)
+        elif each.does in {"add", "add-commands", "define"} and each.destination == destination:
+            values = each.allowed
+        else:
+            continue
+        if not values:
+            return ()
+        found += values
+    return tuple(found)
 
 
 def _is_other(word: str, options: Sequence[Described]) -> bool:

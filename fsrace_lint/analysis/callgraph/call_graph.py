@@ -369,12 +369,17 @@ class CallGraph:
         return False
 
     def _who_calls(self, method: str, function: LinkedFunction) -> ProcessSet:
-        """Return the processes that call a method in a function, or all processes if none does."""
+        """Return the processes that call a method in a function, or else in its file; all if none does."""
+        others = (each for each in function.module.functions if each.facts.use(method))
+        called = self._calling(method, [function]) or self._calling(method, others)
+        return called or TOP
+
+    def _calling(self, method: str, functions: Iterable[LinkedFunction]) -> ProcessSet:
         called = BOTTOM
-        for call_site in self.flows.call_sites(function):
+        for call_site in itertools.chain.from_iterable(map(self.flows.call_sites, functions)):
             if last_name(call_site.call.function) == method:
                 called |= call_site.state.processes
-        return called or TOP
+        return called
 
     def _is_result(self, value: m.Expr, scope: Environment, call: m.Call) -> bool:
         """Return whether an argument is the result of a call, directly or by name."""

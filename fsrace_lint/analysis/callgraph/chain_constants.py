@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from fsrace_lint.analysis.callgraph.attribute_setters import may_set_any, sets
 from fsrace_lint.analysis.callgraph.parameter_values import value_passed
-from fsrace_lint.analysis.dataflow.loops import calls_in
-from fsrace_lint.analysis.values.abstract_values import Expression
+from fsrace_lint.analysis.callgraph.program_arguments import ProgramArguments
+from fsrace_lint.analysis.dataflow.infeasible_paths import Tested
+from fsrace_lint.analysis.values.abstract_values import Argument, Expression
 from fsrace_lint.analysis.values.constants import ConstantReader, all_values, is_object
 from fsrace_lint.engine.query import query
 from fsrace_lint.syntax import model as m
-from fsrace_lint.syntax.traversal import bound_in
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fsrace_lint.analysis.callgraph.call_edges import CallEdge
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
-    from fsrace_lint.analysis.dataflow.abstract_state import AbstractState, CallSite
-    from fsrace_lint.analysis.values.abstract_values import Argument, Environment
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
+    from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.analysis.values.constants import Values
     from fsrace_lint.program.modules import LinkedClass, LinkedFunction
 
 _CONSTRUCTOR: Final = "__init__"
-_SETTING: Final = m.Name("setattr")
 _FOLLOWED: Final = 4
 """The maximum number of calls through which a constant is handed on."""
 
@@ -55,12 +57,13 @@ class ChainConstants:
         """Initialize for a project; nothing is computed yet."""
         self.entry_states = entry_states
         self.resolver = entry_states.flows.resolver
+        self.arguments = ProgramArguments(entry_states)
         self._relevance = entry_states.relevance
 
-    def feasibility(self, state: AbstractState, calls: Calls) -> Feasibility:
-        """Return whether the constants that some calls pass allow a state of the function that they reach."""
+    def feasibility(self, conditions: Iterable[PathCondition], calls: Calls) -> Feasibility:
+        """Return whether the constants that some calls pass allow conditions in the function they reach."""
         is_open = False
-        for literal in state.conditions:
+        for literal in conditions:
             reader = _OnChain(self, literal.scope.function, calls)
             result = None if literal.attempt is not None else reader.outcome(literal.test, literal.scope)
             if reader.asked and result is (not literal.truth):
@@ -89,7 +92,7 @@ class ChainConstants:
         before = () if edge is None else (edge,)
         found: list[tuple[CallSite, Calls]] = []
         for point, calls in ((call_site, ()), *((point, (*calls, *before)) for point, calls in then)):
-            is_ruled_out, is_open = self.feasibility(point.state, calls)
+            is_ruled_out, is_open = self.feasibility(point.state.conditions, calls)
             if is_ruled_out:
                 return None
             found += [(point, calls)] if is_open else []
@@ -108,7 +111,7 @@ class ChainConstants:
         return (
             all(method.facts.name == _CONSTRUCTOR for method in setters)
             and not any(may_set_any(method, name) for method in methods)
-            and not any(_sets(function, name) for function in self._relevance.using([name]))
+            and not any(sets(function, name) for function in self._relevance.using([name]))
         )
 
     @query(provisional=())
@@ -183,13 +186,15 @@ class _OnChain(ConstantReader):
         reader = _OnChain(self._chains, edge.call_site.function, tuple(outer))
         found = () if value is None else reader.values(value, edge.call_site.state.scope)
         self.is_open = self.is_open or reader.is_open
-        return found
+        return found or (() if value is None else Tested(edge.call_site.state).values(value))
 
     def attribute(self, expr: m.Attribute, scope: Environment) -> Values:
         function, chains = scope.function, self._chains
         class_ = function.owner
         own = isinstance(expr.value, m.Name) and is_object(function, expr.value.id)
-        if class_ is None or not own or not chains.is_fixed(class_, expr.name):
+        if not own:
+            return self._of_program(expr, scope)
+        if class_ is None or not chains.is_fixed(class_, expr.name):
             return ()
         self.asked = True
         calls, is_open = chains.construction(self._calls, function)
@@ -197,6 +202,32 @@ class _OnChain(ConstantReader):
         reader = _OfObject(chains, calls)
         found = tuple(map(reader.of_binding, chains.resolver.attribute_values(class_, expr.name)))
         return all_values(found)
+
+    def _of_program(self, expr: m.Attribute, scope: Environment) -> Values:
+        """Return the values that the program allows for an attribute of its parsed arguments."""
+        arguments = self._chains.arguments
+        if not arguments.is_restricted(expr.name):
+            return ()
+        bound = scope.get(expr.value.id) if isinstance(expr.value, m.Name) else None
+        if isinstance(bound, Argument) and bound.function is self._function:
+            self.asked = True
+            if self._calls:
+                return self._of_caller(expr, bound)
+            self.is_open = True
+        found = arguments.allowed(expr, scope)
+        self.asked = self.asked or bool(found)
+        return found
+
+    def _of_caller(self, expr: m.Attribute, argument: Argument) -> Values:
+        """Return the values of an attribute of what the first call passes for a parameter."""
+        edge, *outer = self._calls
+        value = value_passed(edge, argument.parameter, argument.function)
+        if value is None:
+            return ()
+        reader = _OnChain(self._chains, edge.call_site.function, tuple(outer))
+        found = reader._of_program(m.Attribute(value, expr.name), edge.call_site.state.scope)
+        self.is_open = self.is_open or reader.is_open
+        return found
 
 
 class _OfObject(ConstantReader):
@@ -221,22 +252,3 @@ class _ByAll(ConstantReader):
 
     def passed(self, argument: Argument) -> Values:
         return self._chains.passed_by_all(argument.function, argument.parameter)
-
-
-def _sets(function: LinkedFunction, name: str) -> bool:
-    """Return whether code sets an attribute of another object than its own."""
-    own = {parameter.name for parameter in function.facts.parameters[:1] if function.takes_object}
-    owners = (each.rpartition(".")[0] for each in bound_in(function.facts) if each.endswith(f".{name}"))
-    return any(owner not in own for owner in owners)
-
-
-def may_set_any(function: LinkedFunction, name: str) -> bool:
-    """Return whether code sets attributes by names that it does not spell out, and one can be `name`."""
-    names = function.facts.referenced_names
-    if "__dict__" in names:
-        return True
-    calls = calls_in(function.facts.body) if _SETTING.id in names else ()
-    spelled = (call.arguments[1:2] for call in calls if call.function == _SETTING)
-    return any(
-        not (each and isinstance(each[0], m.Constant)) or each[0] == m.Constant(name) for each in spelled
-    )

@@ -52,6 +52,8 @@ class ConcurrencyMarker(Record, frozen=True):
         direct: Whether the code at the place shows it, and not a function that it calls.
         is_launch: Whether it is a command that starts the program.
         varies: Whether each process that the command starts gets other arguments.
+        needs_job: Whether it shows something only in a program that joins a job: a check of an option with
+            the name of a rank, as in `args.local_rank`, or a wrapper that needs a process group.
     """
 
     place: Place
@@ -62,6 +64,7 @@ class ConcurrencyMarker(Record, frozen=True):
     direct: bool = True
     is_launch: bool = False
     varies: bool = False
+    needs_job: bool = False
 
 
 class Entry(enum.Enum):
@@ -81,7 +84,8 @@ class ConcurrencyTrace(Record, frozen=True):
         evidence: The evidence.
         call_chain: The call chain, nearest first.
         marker: The marker at its end. None if the evidence is less than `LIKELY`.
-        entry: If there is no marker, how the function at the end of the chain is entered.
+        entry: If the evidence is less than `EVIDENT`, how the functions above the chain without callers are
+            entered. It is by other code only if that is so for all of them.
         doubt: Why the chain is not certain.
     """
 

@@ -10,7 +10,6 @@ from fsrace_lint.analysis.callgraph.chain_steps import ChainDoubts, Step, above,
 from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyTrace, Doubt, Entry, Evidence
 from fsrace_lint.analysis.callgraph.concurrency_markers import ConcurrencyMarkers, asks_for_main
 from fsrace_lint.analysis.callgraph.hook_programs import HookPrograms
-from fsrace_lint.analysis.callgraph.program_arguments import ProgramArguments
 from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
 from fsrace_lint.analysis.values.trace_back import expressions_of
 from fsrace_lint.catalog.lexicon import says, words
@@ -20,7 +19,7 @@ from fsrace_lint.syntax.ast_names import decorator_names
 from fsrace_lint.syntax.identity import Identity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fsrace_lint.analysis.callgraph.call_edges import CallEdge
     from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyMarker
@@ -84,7 +83,7 @@ class ConcurrencyEvidence:
         self.entry_states = entry_states
         self.programs = programs
         self.markers = ConcurrencyMarkers(entry_states, programs)
-        self.arguments = ProgramArguments(entry_states)
+        self.arguments = self.markers.constants.arguments
         self.hooks = HookPrograms(self.markers, programs)
         self.doubts = ChainDoubts(entry_states)
 
@@ -242,15 +241,16 @@ class ConcurrencyEvidence:
         single = [root for root in search.roots if self._is_one_process(root, call_site, search.callers)]
         is_open = len(single) < len(search.roots) or (not search.roots and search.alone is None)
         is_library = bool(search.roots) and self.is_library(call_site.function, search.roots)
+        entered = [self._entered(root, call_site, search) for root in search.roots]
         for trace in search.likely:
             if is_open or is_library or (trace.marker is not None and self._counts(trace.marker, single)):
-                return trace
+                entries = (each.entry for each in entered if not is_library and each.entry is not Entry.CALL)
+                return replace(trace, entry=next(entries, Entry.CALL))
         if not search.roots:
             evidence = Evidence.PLAUSIBLE if is_open else Evidence.NONE
             return ConcurrencyTrace(evidence, search.alone or (), None)
         plausible = (is_open or is_library) and not search.is_ordered
         evidence = Evidence.PLAUSIBLE if plausible else Evidence.NONE
-        entered = [self._entered(root, call_site, search) for root in search.roots]
         other = (each for each in entered if each.entry in {Entry.CALL, Entry.IMPORT})
         found = next(other, entered[0]) if entered[0].entry is Entry.COMMAND else entered[0]
         return replace(found, evidence=evidence, entry=found.entry if is_open else Entry.CALL)
@@ -260,8 +260,13 @@ class ConcurrencyEvidence:
         way = next(way for (function, _), way in search.callers.items() if function is root)
         return ConcurrencyTrace(Evidence.PLAUSIBLE, way, None, self._entry(root, (call_site, *way)[-1]))
 
-    def _counts(self, marker: ConcurrencyMarker, roots: Iterable[LinkedFunction]) -> bool:
-        """Return whether a marker shows multiple processes of a program with one of some roots."""
+    def _counts(self, marker: ConcurrencyMarker, roots: Sequence[LinkedFunction]) -> bool:
+        """Return whether a marker shows multiple processes of a program with one of some roots.
+
+        A check of an option for the rank does not, if nothing in the program joins a job or gets a rank.
+        """
+        if marker.needs_job and not any(self.markers.jobs.may_join(root.module) for root in roots):
+            return False
         for root in roots:
             paths = {module.path for module in (root.module, *self.hooks.importers(root.module))}
             names = (root.module.name.rpartition(".")[2], root.facts.name)

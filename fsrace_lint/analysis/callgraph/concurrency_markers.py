@@ -10,6 +10,7 @@ from fsrace_lint.analysis.callgraph.call_edges import CallEdge
 from fsrace_lint.analysis.callgraph.chain_constants import ChainConstants
 from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyMarker, Evidence
 from fsrace_lint.analysis.callgraph.drivers import Drivers
+from fsrace_lint.analysis.callgraph.joined_jobs import JoinedJobs
 from fsrace_lint.analysis.callgraph.synchronizing_calls import synchronizes
 from fsrace_lint.analysis.dataflow.infeasible_paths import is_infeasible
 from fsrace_lint.analysis.dataflow.process_set import MAIN, TOP
@@ -24,6 +25,7 @@ from fsrace_lint.program.symbols import Instance, as_function
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import implied, last_name
 from fsrace_lint.syntax.record import Record
+from fsrace_lint.syntax.traversal import within
 from fsrace_lint.syntax.unparse import spell
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ _WRAPPERS_DEPTH: Final = 1
 
 Helpers that also work in a single process contain barriers, which show nothing.
 """
+_ENDS: Final = frozenset({"raise", "exit"})
 _ASKED: Final = frozenset({"global", "local", "group", "worker"})
 
 Placed: TypeAlias = "tuple[ConcurrencyMarker, tuple[PathCondition, ...]]"
@@ -84,6 +87,7 @@ class ConcurrencyMarkers:
         self.programs = programs
         self.drivers = Drivers(self.flows)
         self.constants = ChainConstants(entry_states)
+        self.jobs = JoinedJobs(entry_states.flows)
 
     @query
     def of(self, function: LinkedFunction) -> tuple[Placed, ...]:
@@ -145,7 +149,8 @@ class ConcurrencyMarkers:
             asked = "distinguishes ranks" if test.is_for_rank else "checks whether the job is distributed,"
             checked = test.test.value if isinstance(test.test, m.Not) else test.test
             what = f"the code {asked} with `{spell(checked)}`"
-            yield _marker(function, test.span, what), test.conditions
+            marker = _marker(function, test.span, what)
+            yield replace(marker, needs_job=self._asks_for_option(checked, function)), test.conditions
         for call_site in self._coordinating(function, 0):
             chain = tuple(self._to_framework(call_site))
             called, leaf = (spell(each.call.function) for each in (call_site, chain[-1]))
@@ -157,7 +162,16 @@ class ConcurrencyMarkers:
             make = _started if evident else _marker
             marker = make(function, call_site.call.span, what)
             direct = len(chain) == 1
-            yield replace(marker, starts=starts, direct=direct), call_site.state.conditions
+            needs = joins and self.jobs.needs_group(chain[-1])
+            yield replace(marker, starts=starts, direct=direct, needs_job=needs), call_site.state.conditions
+
+    def _asks_for_option(self, test: m.Expr, function: LinkedFunction) -> bool:
+        """Return whether a check asks only attributes of variables for a rank, such as `args.local_rank`."""
+        own = {parameter.name for parameter in function.facts.parameters[:1] if function.takes_object}
+        parts = list(within(test))
+        named = (part.id for part in parts if isinstance(part, m.Name))
+        is_named = any(name in own or self.catalog.find("variable", name) is not None for name in named)
+        return not is_named and not any(isinstance(part, (m.Call, m.Subscript)) for part in parts)
 
     def _to_framework(self, call_site: CallSite) -> Iterator[CallSite]:
         """Yield a call that coordinates processes, and the calls by which it reaches the framework."""
@@ -180,7 +194,7 @@ class ConcurrencyMarkers:
         calls = CallEdge(call_site, passed_as_callback=False), *before
         for inner in self._coordinating(callee, depth):
             is_ruled_out = is_infeasible(call_site, callee, inner.state)
-            if is_ruled_out or self.constants.feasibility(inner.state, calls).is_ruled_out:
+            if is_ruled_out or self.constants.feasibility(inner.state.conditions, calls).is_ruled_out:
                 continue
             further = self.flows.resolver.callee(inner.call, inner.state.scope)
             if further is None or not self._coordinating(further, depth + 1):
@@ -197,13 +211,17 @@ class ConcurrencyMarkers:
         )
 
     def _is_conditional(self, call_site: CallSite) -> bool:
-        """Return whether a setting decides whether a call runs, and not only an earlier setup of the job."""
-        tests = (literal for literal in call_site.state.conditions if not asks_for_main(literal))
+        """Return whether a setting decides whether a call runs, and not only an earlier setup of the job.
+
+        A test without which the program ends, such as an assertion, does not count.
+        """
+        conditions = (each for each in call_site.state.conditions if each.exit not in _ENDS)
+        tests = (literal for literal in conditions if not asks_for_main(literal))
         return self._is_on_demand(call_site) or any(
-            literal.attempt is None and not self._asks_for_job(literal) for literal in tests
+            literal.attempt is None and not self.asks_for_job(literal) for literal in tests
         )
 
-    def _asks_for_job(self, literal: PathCondition) -> bool:
+    def asks_for_job(self, literal: PathCondition) -> bool:
         """Return whether a condition only tests whether the job is set up already."""
         return self.entry_states.rank_tests.partition(literal.test, literal.scope) in WHETHER_DISTRIBUTED
 

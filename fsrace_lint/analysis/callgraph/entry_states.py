@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from fsrace_lint.analysis.callgraph.call_graph import CallGraph
+from fsrace_lint.analysis.callgraph.chosen_objects import ChosenObjects
 from fsrace_lint.analysis.callgraph.framework_hooks import FrameworkHooks
 from fsrace_lint.analysis.callgraph.object_creation import ObjectCreation
 from fsrace_lint.analysis.callgraph.protection import Protection
@@ -78,6 +79,7 @@ class EntryStates:
         self.hooks = FrameworkHooks(flows)
         self.protection = Protection(self.hooks, self.summaries, self.rank_tests)
         self.creation = ObjectCreation(self)
+        self._chosen = ChosenObjects(self.rank_tests)
         self.relevance = flows.relevance
 
     def callers(self, function: LinkedFunction) -> tuple[CallEdge, ...]:
@@ -161,7 +163,7 @@ class EntryStates:
         A test such as `if chosen:` divides the processes as the arguments of all callers do. If the name of a
         parameter is misleading (`rank` receives the local rank), the arguments override the name.
         """
-        processes, late = call_site.state.processes, TOP
+        processes, late = call_site.state.processes, self._chosen.processes(call_site)
         for literal in call_site.state.conditions:
             late &= self.deciding(literal)
         named_wrongly = late & ~processes and any(map(self._is_named_wrongly, call_site.state.conditions))
@@ -304,9 +306,12 @@ class EntryStates:
     def _entering(self, edge: CallEdge, outer: EntryState, function: LinkedFunction) -> EntryState:
         """Return the entry state of a function by one call edge, in the processes that have its object."""
         brought = self._brought(edge, outer)
-        if edge.is_on_self or edge.passed_as_callback:
-            return brought
-        return replace(brought, processes=brought.processes & self.creation.processes(function))
+        return replace(brought, processes=brought.processes & self.having_object(edge, function))
+
+    def having_object(self, edge: CallEdge, function: LinkedFunction) -> ProcessSet:
+        """Return the processes that have an object on which a call edge can run a method."""
+        is_given = edge.is_on_self or edge.passed_as_callback
+        return TOP if is_given else self.creation.processes(function)
 
     def _brought(self, edge: CallEdge, outer: EntryState) -> EntryState:
         """Return the entry state by one call edge, given the entry state of the caller."""

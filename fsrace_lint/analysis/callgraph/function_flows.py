@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from fsrace_lint.analysis.dataflow.interpreter import Interpreter
 from fsrace_lint.analysis.dataflow.process_set import ANOTHER, BOTTOM, MAIN, TOP, TWO, ProcessSet
-from fsrace_lint.analysis.dataflow.rank_partition import UNPARTITIONED
+from fsrace_lint.analysis.dataflow.rank_partition import UNPARTITIONED, union
+from fsrace_lint.analysis.ranks.rank_objects import is_without_object
 from fsrace_lint.analysis.ranks.rank_tests import RankTests
 from fsrace_lint.analysis.values.abstract_values import Expression
 from fsrace_lint.analysis.values.resolve import Resolver
@@ -41,6 +42,7 @@ DEEPEST: Final = 20
 _NOTHING: Final[Mapping[str, Module | None]] = MappingProxyType({})
 _TAKING: Final = frozenset({"acquire", "release"})
 _ACTING: Final = _TAKING | {"enter"}
+_GROUP: Final = ("rank", "world", "guard")
 _ENDING: Final = frozenset({"exit", "_exit", "quit", "abort"})
 
 
@@ -182,7 +184,10 @@ class FunctionFlows:
 
     def result_partition(self, function: LinkedFunction) -> RankPartition:
         """Return the processes for which a function can return a true value, and a false value."""
-        return UNPARTITIONED if function.facts.is_generator else self._result_partition(function)
+        if function.is_stub and (overrides := function.overrides):
+            return union([self.result_partition(each) for each in overrides])
+        is_known = not function.is_stub and not function.facts.is_generator
+        return self._result_partition(function) if is_known else UNPARTITIONED
 
     @query(provisional=UNPARTITIONED, shared=True, limit=DEEPEST)
     def _result_partition(self, function: LinkedFunction) -> RankPartition:
@@ -199,15 +204,21 @@ class FunctionFlows:
         true, false = BOTTOM, BOTTOM
         each_picks_one = True
         for way in flow.exits:
-            here = (BOTTOM, way.state.processes)
-            if way.value is not None:
-                split = self.partition(way.value, way.state.scope)
-                here = (way.state.processes & split[0], way.state.processes & split[1])
+            split = (BOTTOM, TOP) if way.value is None else self.partition(way.value, way.state.scope)
+            processes = way.state.processes & self._returning_default(way, flow)
+            here = (processes & split[0], processes & split[1])
             each_picks_one = each_picks_one and here[0] in {BOTTOM, MAIN, ANOTHER}
             true, false = true | here[0], false | here[1]
         if each_picks_one and true == TWO:
             return MAIN, TOP
         return true, false
+
+    @staticmethod
+    def _returning_default(way: ExitPoint, flow: FlowResult) -> ProcessSet:
+        """Return the processes that take an exit, as far as it returns a constant for want of an object."""
+        values = [other.value for other in flow.exits if other.value is not None]
+        is_default = isinstance(way.value, m.Constant) and is_without_object(way.state.conditions, values)
+        return MAIN if is_default else TOP
 
     @property
     def snapshot(self) -> Snapshot:
@@ -273,3 +284,7 @@ class FunctionFlows:
         last = name.rpartition(".")[2]
         is_other = last not in _TAKING or "." not in name or self.catalog.is_in_process(name)
         return "" if is_other else last
+
+    def asks_about_group(self, call: m.Call, scope: Environment) -> bool:
+        """Return whether a call of a library asks for a rank or for the number of processes."""
+        return self.catalog.is_any(_GROUP, self.resolver.qualify(call.function, scope))

@@ -153,10 +153,10 @@ class LockObjects:
                 return bool(entry.kind == "context")
             if each is not None and self.catalog.is_in_process(each):
                 return False
-        if isinstance(entity, LinkedFunction) and entity.facts.is_generator and self.takes_lock(entity):
+        if isinstance(entity, LinkedFunction) and entity.facts.is_generator and self._takes(entity, depth):
             return True
         enter = None if class_ is None else class_.method("__enter__")
-        return True if enter is not None and self.takes_lock(enter) else None
+        return True if enter is not None and self._takes(enter, depth) else None
 
     def _is_passed(self, parameter: Argument, depth: int) -> bool | None:
         """Return whether all callers pass an interprocess lock for a parameter; None if unknown."""
@@ -168,28 +168,34 @@ class LockObjects:
 
     def takes_lock(self, function: LinkedFunction) -> bool:
         """Return whether a context manager of the project holds a lock during its body."""
+        return self._takes(function, 0)
+
+    def _takes(self, function: LinkedFunction, depth: int) -> bool:
+        if depth > _DEEPEST:
+            return False
         call_sites = self.flows.call_sites(function)
         is_generator = function.facts.is_generator
         if is_generator:
             around = [each.contexts for each in self.flows.yield_points(function)]
         else:
             around = [call_site.all_contexts for call_site in call_sites]
-        if any(map(self.is_lock, dict.fromkeys(itertools.chain.from_iterable(around)))):
+        contexts = dict.fromkeys(itertools.chain.from_iterable(around))
+        if any(self._is_lock(each, depth + 1) for each in contexts):
             return True
-        return any(self._takes_at(call_site, created=not is_generator) for call_site in call_sites)
+        return any(self._takes_at(call_site, depth + 1, created=not is_generator) for call_site in call_sites)
 
-    def _takes_at(self, call_site: CallSite, *, created: bool) -> bool:
+    def _takes_at(self, call_site: CallSite, depth: int, *, created: bool) -> bool:
         """Return whether a call acquires a lock, enters one on an `ExitStack`, or creates one."""
         call, scope = call_site.call, call_site.state.scope
         entry = self.catalog.find("lock", self.flows.resolver.qualify(call.function, scope))
         if entry is not None and entry.kind == "enter":
-            return any(self.is_lock(Expression(given, scope)) for given in call.arguments[:1])
+            return any(self._is_lock(Expression(given, scope), depth) for given in call.arguments[:1])
         if entry is not None:
             return entry.kind != "within" and (created or entry.kind != "context")
         acquires = self.flows.control_role(call.function, scope) == "acquire"
         if not acquires or not isinstance(call.function, m.Attribute):
             return False
-        return self.is_lock(Expression(call.function.value, scope))
+        return self._is_lock(Expression(call.function.value, scope), depth)
 
 
 def _put_into(filled: m.Expr, body: Iterable[m.Statement]) -> Iterator[m.Expr]:

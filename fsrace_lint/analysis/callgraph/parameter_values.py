@@ -77,6 +77,25 @@ class CallerRankTests(RankTests):
         """Return the scope of the rank that every caller passes for a parameter, or None."""
         return None if _is_object(argument) else self._rank(argument.function, argument.parameter)
 
+    def rank_of_attribute(self, argument: Argument, name: str) -> str | None:
+        """Return the scope of the rank that every caller stores in an attribute of an argument, or None."""
+        return None if _is_object(argument) else self._rank_set(argument.function, argument.parameter, name)
+
+    @query(provisional=None, shared=True)
+    def _rank_set(self, function: LinkedFunction, parameter: m.Parameter, name: str) -> str | None:
+        scopes = set()
+        for value in self.passed(Argument(function, parameter)):
+            owner = value.expr.id if value is not None and isinstance(value.expr, m.Name) else None
+            bound = None if value is None or owner is None else value.scope.get(f"{owner}.{name}")
+            whole = None if value is None or owner is None else value.scope.get(owner)
+            if value is not None and bound is not None:
+                scopes.add(self.rank_scope(m.Attribute(value.expr, name), value.scope))
+            elif isinstance(whole, Argument):
+                scopes.add(self.rank_of_attribute(whole, name))
+            else:
+                return None
+        return scopes.pop() if len(scopes) == 1 else None
+
     def _is_no_number(self, argument: Argument) -> bool:
         """Return whether a parameter is declared as another type, as in `path: Path` or `save=True`."""
         default, annotation = argument.parameter.default, argument.parameter.annotation

@@ -5,14 +5,20 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from fsrace_lint.analysis.callgraph.argument_parsers import DefinedFlag, Described, ParsedWords
-from fsrace_lint.analysis.callgraph.chain_constants import may_set_any
+from fsrace_lint.analysis.callgraph.argument_parsers import (
+    DefinedFlag,
+    Described,
+    ParsedWords,
+    allowed_values,
+)
+from fsrace_lint.analysis.callgraph.attribute_setters import may_set_any, sets
 from fsrace_lint.analysis.callgraph.parameter_values import value_passed
+from fsrace_lint.analysis.dataflow.loops import calls_in
 from fsrace_lint.analysis.values.abstract_values import Argument, Environment, Expression, Union, UnpackedPart
 from fsrace_lint.analysis.values.call_arguments import library_argument
 from fsrace_lint.analysis.values.constants import outcome
 from fsrace_lint.analysis.values.trace_back import sides_of
-from fsrace_lint.engine.query import query
+from fsrace_lint.engine.query import lazy, query
 from fsrace_lint.program.modules import LinkedFunction, Module
 from fsrace_lint.program.symbols import as_function, qualified_name
 from fsrace_lint.syntax import model as m
@@ -28,6 +34,8 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.values.constants import Values
     from fsrace_lint.catalog.entries import ArgumentParser
 
+_ADDING: Final = "add_argument"
+_CHOICES: Final = "choices"
 _COMMAND_LINE: Final = "sys.argv"
 Item = TypeVar("Item")
 
@@ -66,6 +74,32 @@ class ProgramArguments:
         commands = self._commands_of(call_site)
         names = [name for each in commands for name in Described("add-command", each.call).names]
         return not names or self._parsed(words, _modules(commands)).may_run(names)
+
+    def is_restricted(self, name: str) -> bool:
+        """Return whether code of the project names all values of an argument of this name."""
+        return name in self._restricted
+
+    @lazy
+    def _restricted(self) -> frozenset[object]:
+        functions = self.entry_states.relevance.using([_ADDING])
+        calls = (call for each in functions for call in calls_in(each.facts.body))
+        added = (Described("add", call) for call in calls if last_name(call.function) == _ADDING)
+        return frozenset(each.destination for each in added if each.passes(_CHOICES))
+
+    @query(provisional=())
+    def allowed(self, argument: m.Attribute, scope: Environment) -> Values:
+        """Return the values of an attribute of the parsed arguments, or nothing if it can have any value.
+
+        Only what a parser describes counts, and only if no other code sets the attribute.
+        """
+        modules = self._parsers(argument.value, scope)
+        name = argument.name
+        if not modules or any(sets(each, name) for each in self.entry_states.relevance.using([name])):
+            return ()
+        near = {*modules, scope.function.module, *self._imported(modules)}
+        if any(may_set_any(function, name) for module in near for function in module.functions):
+            return ()
+        return allowed_values(self._described(modules), name)
 
     def _values(self, expr: m.Expr, scope: Environment, words: tuple[str, ...]) -> Values:
         """Return the values that an expression can have, if it depends on the arguments of the program."""
@@ -185,14 +219,17 @@ class ProgramArguments:
     @query
     def _described(self, modules: frozenset[Module]) -> tuple[Described, ...]:
         """Return the calls that describe arguments in some files, and in the files that these import."""
-        found = dict.fromkeys(sorted(modules, key=lambda module: module.position))
-        for module in [*found]:
+        found = dict.fromkeys((*sorted(modules, key=_position), *self._imported(modules)))
+        functions = (function for module in found for function in module.functions)
+        return tuple(each for function in functions for each in self._described_in(function))
+
+    def _imported(self, modules: Iterable[Module]) -> Iterator[Module]:
+        """Yield the files that some files import, also if they import only a function."""
+        for module in sorted(modules, key=_position):
             for name in module.imports:
                 imported = self.flows.resolver.member(module, name, 0)
                 if isinstance(imported, (Module, LinkedFunction)):
-                    found[imported if isinstance(imported, Module) else imported.module] = None
-        functions = (function for module in found for function in module.functions)
-        return tuple(each for function in functions for each in self._described_in(function))
+                    yield imported if isinstance(imported, Module) else imported.module
 
     def _described_in(self, function: LinkedFunction) -> Iterator[Described]:
         if not self.entry_states.relevance.may_use(function, self.catalog.last_names["argument-parser"]):
@@ -201,14 +238,25 @@ class ProgramArguments:
         for call_site in self.flows.call_sites(function):
             entry = self._entry(call_site.call, call_site.state.scope)
             if entry is not None:
+                choices = self._choices(call_site)
                 found = (
                     DefinedFlag(entry.does, call_site.call, value=entry.value)
                     if entry.does == "define"
-                    else Described(entry.does, call_site.call, is_first)
+                    else Described(entry.does, call_site.call, is_first, choices)
                 )
                 yield found
                 is_positional = entry.does == "add" and not found.spellings
                 is_first = is_first and not is_positional and entry.does != "add-commands"
+
+    def _choices(self, call_site: CallSite) -> Values:
+        """Return the constants in the choices of an argument, also if a variable holds them."""
+        listed = library_argument(call_site.call, f":{_CHOICES}")
+        if isinstance(listed, (m.Name, m.Attribute)):
+            bound = self.entry_states.rank_tests.known(listed, call_site.state.scope)
+            listed = bound.expr if isinstance(bound, Expression) else None
+        items = listed.items if isinstance(listed, m.Sequence) else ()
+        constants = tuple(each.value for each in items if isinstance(each, m.Constant))
+        return constants if len(constants) == len(items) else ()
 
     def _commands_of(self, call_site: CallSite) -> tuple[_ParserCall, ...]:
         """Return the calls that add the subcommands to which `set_defaults(func=run)` belongs."""
@@ -216,6 +264,10 @@ class ProgramArguments:
         if not isinstance(called, m.Attribute) or not self._call("set-defaults", call_site.call, scope):
             return ()
         return self._calls("add-command", called.value, scope)
+
+
+def _position(module: Module) -> int:
+    return module.position
 
 
 def _modules(calls: Iterable[_ParserCall]) -> frozenset[Module]:

@@ -21,7 +21,7 @@ from fsrace_lint.engine.depth_budget import DepthBudget
 from fsrace_lint.engine.query import recursive_query
 from fsrace_lint.program.symbols import as_function, qualified_name
 from fsrace_lint.syntax import model as m
-from fsrace_lint.syntax.ast_names import last_name
+from fsrace_lint.syntax.ast_names import as_attribute, last_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _DEEPEST: Final = 12
 _NAMES: Final = 4
 """The number of names that are followed to the name of an environment variable."""
+_DEVICES: Final = (4, 8, 16)
 TRANSPARENT: Final = frozenset({"int", "str", "bool"})
 _SPLITTING: Final = frozenset({"split", "rsplit", "partition", "rpartition", "group", "groups", "findall"})
 ENVIRONMENT_CALLS: Final = frozenset({"os.environ.get", "os.getenv", "os.environ.setdefault"})
@@ -99,16 +100,29 @@ class RankSources:
             case m.Boolean(operator="or", values=values):
                 ranks = (self.rank_scope(value, scope, depth + 1) for value in values)
                 return next(filter(None, ranks), None)
-            case m.Binary(operator="%", left=left, right=right) if not isinstance(right, m.Constant):
-                return self._rank_in_part(left, right, scope, depth)
+            case m.Binary():
+                return self._computed_rank(expr, scope, depth)
             case _:
                 return None
 
-    def _rank_in_part(self, rank: m.Expr, size: m.Expr, scope: Environment, depth: int) -> str | None:
-        """Return the scope of a rank modulo a size: `rank % (gpus * nodes)` is the rank itself."""
-        if self.rank_scope(rank, scope, depth + 1) != "global":
-            return None
-        return "global" if isinstance(size, m.Binary) and size.operator == "*" else "local"
+    def _computed_rank(self, expr: m.Binary, scope: Environment, depth: int) -> str | None:
+        """Return the scope of a rank that is computed from another rank.
+
+        A rank modulo a size is the local rank, but `rank % (gpus * nodes)` is the rank itself. So is
+        `local_rank + node * gpus`.
+        """
+        left, right = expr.left, expr.right
+        if expr.operator == "%" and _may_be_size(right):
+            scale = "global" if _is_product(right) else "local"
+            return scale if self.rank_scope(left, scope, depth + 1) == "global" else None
+        if expr.operator == "+" and _is_product(left) != _is_product(right):
+            rank = right if _is_product(left) else left
+            return "global" if self.rank_scope(rank, scope, depth + 1) == "local" else None
+        return None
+
+    def rank_of_attribute(self, _argument: Argument, _name: str) -> str | None:
+        """Return the scope of the rank that callers store in an attribute. Subclasses override this."""
+        return None
 
     def rank_of_parameter(self, _argument: Argument) -> str | None:
         """Return the scope of the rank that callers pass. Subclasses override this; here it is unknown."""
@@ -155,15 +169,16 @@ class RankSources:
             return self._item(expr.value, scope, expr.index.value)
         return None
 
-    def _item(self, whole: m.Expr, scope: Environment, index: object) -> Binding | None:
+    def _item(self, whole: m.Expr, scope: Environment, index: object, depth: int = 0) -> Binding | None:
         """Return the item of a display or a result. Constants are left out: code can replace them later."""
         if isinstance(whole, m.Sequence) and type(index) is int and not any(map(_is_starred, whole.items)):
             item = next(iter(whole.items[index:][:1]), None)
             return None if item is None or isinstance(item, m.Constant) else Expression(item, scope)
         if isinstance(whole, m.Call) and type(index) is int:
             return UnpackedPart(Expression(whole, scope), index)
-        made = None if isinstance(whole, m.Sequence) else self.known(whole, scope)
-        return self._item(made.expr, made.scope, index) if isinstance(made, Expression) else None
+        is_followed = not isinstance(whole, m.Sequence) and depth < _NAMES
+        made = self.known(whole, scope) if is_followed else None
+        return self._item(made.expr, made.scope, index, depth + 1) if isinstance(made, Expression) else None
 
     def _imported(self, expr: m.Expr, scope: Environment) -> Binding | None:
         return self.resolver.variable(self.resolver.symbol(expr, scope))
@@ -242,6 +257,10 @@ class RankSources:
             entry = self.catalog.find("rank", qualified_name(self.resolver.symbol(expr, scope)))
             if entry is not None:
                 return str(entry.scope)
+            owner = self.known(expr.value, scope) if known is None else None
+            stored = self.rank_of_attribute(owner, expr.name) if isinstance(owner, Argument) else None
+            if stored is not None:
+                return stored
         variable = self.catalog.find("variable", last_name(expr))
         return variable.scope if variable is not None and variable.means == "rank" else None
 
@@ -316,14 +335,14 @@ class RankSources:
             yield from ((item, names) for item in items[binding.index :][:1])
 
 
+def _may_be_size(number: m.Expr) -> bool:
+    """Return whether a number can be the number of processes of a node; most nodes have 4, 8, or 16."""
+    return not isinstance(number, m.Constant) or number.value in _DEVICES
+
+
+def _is_product(expr: m.Expr) -> bool:
+    return isinstance(expr, m.Binary) and expr.operator == "*"
+
+
 def _is_starred(item: m.Expr) -> bool:
     return isinstance(item, m.Starred)
-
-
-def as_attribute(expr: m.Expr) -> m.Expr:
-    """Return `value.name` for `getattr(value, "name", …)`, and other expressions unchanged."""
-    match expr:
-        case m.Call(function=m.Name(id="getattr"), arguments=(value, m.Constant(value=str(name)), *_)):
-            return m.Attribute(value, name)
-        case _:
-            return expr

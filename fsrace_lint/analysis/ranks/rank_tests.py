@@ -15,7 +15,8 @@ from fsrace_lint.analysis.dataflow.rank_partition import (
     is_first,
     union,
 )
-from fsrace_lint.analysis.ranks.rank_sources import ENVIRONMENT_CALLS, TRANSPARENT, RankSources, as_attribute
+from fsrace_lint.analysis.ranks.rank_objects import asks_for_object, partition_by_object
+from fsrace_lint.analysis.ranks.rank_sources import ENVIRONMENT_CALLS, TRANSPARENT, RankSources
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
     ConditionalValue,
@@ -33,7 +34,7 @@ from fsrace_lint.engine.query import recursive_query
 from fsrace_lint.program.modules import LinkedClass, LinkedFunction
 from fsrace_lint.program.symbols import as_function, is_property, qualified_name
 from fsrace_lint.syntax import model as m
-from fsrace_lint.syntax.ast_names import last_name, setting_of
+from fsrace_lint.syntax.ast_names import as_attribute, last_name, setting_of
 from fsrace_lint.syntax.traversal import within
 
 if TYPE_CHECKING:
@@ -89,11 +90,9 @@ class RankTests(RankSources):
             case m.Boolean(operator=operator, values=values):
                 return self._combined(operator, values, scope, depth)
             case m.Conditional(test=inner, body=body, orelse=orelse):
-                return choose(
-                    self.partition(inner, scope, depth),
-                    self.partition(body, scope, depth),
-                    self.partition(orelse, scope, depth),
-                )
+                then, otherwise = (self.partition(each, scope, depth) for each in (body, orelse))
+                known = partition_by_object(inner, (body, then), (orelse, otherwise))
+                return choose(known or self.partition(inner, scope, depth), then, otherwise)
             case m.Compare(left=left, operators=(operator,), rights=(right,)):
                 return self._compare(left, operator, right, scope, depth)
             case m.Binary(operator="&" | "|" as operator, left=left, right=right):
@@ -118,7 +117,7 @@ class RankTests(RankSources):
         """
         splits = [(value, self.partition(value, scope, depth)) for value in values]
         telling = [
-            split for value, split in splits if split != UNPARTITIONED or not _asks_for_object(value, values)
+            split for value, split in splits if split != UNPARTITIONED or not asks_for_object(value, values)
         ]
         return combine(operator, telling or [split for _, split in splits])
 
@@ -203,12 +202,11 @@ class RankTests(RankSources):
         match binding:
             case Expression(expr=expr, scope=scope):
                 return self.partition(expr, scope, depth + 1)
-            case ConditionalValue(test=test, options=(then, otherwise)):
-                return choose(
-                    self._split_of_choice(test, depth + 1),
-                    self._bound_split(then, depth + 1),
-                    self._bound_split(otherwise, depth + 1),
-                )
+            case ConditionalValue(test=test, options=(one, other)):
+                then, otherwise = (self._bound_split(each, depth + 1) for each in (one, other))
+                values = (each.expr if isinstance(each, Expression) else None for each in (one, other))
+                known = partition_by_object(test.expr, *zip(values, (then, otherwise), strict=True))
+                return choose(known or self._split_of_choice(test, depth + 1), then, otherwise)
             case Union(options=options):
                 return union([self._bound_split(option, depth + 1) for option in _informative(options)])
             case UnpackedPart():
@@ -319,7 +317,8 @@ class RankTests(RankSources):
         if index is None and isinstance(self.resolver.symbol(call.function, scope), LinkedClass):
             return BOTTOM, TOP
         callee = self._implementation(call, scope)
-        ways = () if callee is None or callee.facts.is_generator else self.interpretation.exit_points(callee)
+        is_known = callee is not None and not (callee.facts.is_generator or callee.is_stub)
+        ways = self.interpretation.exit_points(callee) if callee is not None and is_known else ()
         none, other = BOTTOM, BOTTOM
         for way in ways:
             value: m.Expr | None = m.Constant(None) if way.value is None else way.value
@@ -452,15 +451,6 @@ def _is_meant(guard: Guard, test: m.Expr, target: m.Expr, name: str | None) -> b
         return False
     owner = last_name(target.value) if isinstance(target, m.Attribute) else ""
     return name is not None or not guard.of or not owner or owner in guard.of
-
-
-def _asks_for_object(test: m.Expr, operands: tuple[m.Expr, ...]) -> bool:
-    """Return whether an operand only tests the existence of an object that another operand asks."""
-    plain = test.value if isinstance(test, m.Not) else test
-    asked = plain.left if isinstance(plain, m.Compare) and plain.rights == (m.Constant(None),) else plain
-    tests = (each.value if isinstance(each, m.Not) else each for each in operands)
-    called = (each.function if isinstance(each, m.Call) else each for each in tests)
-    return any(isinstance(each, m.Attribute) and each.value == asked for each in called)
 
 
 def _informative(options: tuple[Binding, ...]) -> list[Binding]:
