@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 from fsrace_lint.analysis.accesses.explanation_places import place_of
 from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
 from fsrace_lint.analysis.dataflow.process_set import TOP, Runs, runs
-from fsrace_lint.analysis.ranks.rank_sources import TRANSPARENT, as_attribute
+from fsrace_lint.analysis.ranks.rank_sources import TRANSPARENT
 from fsrace_lint.analysis.synchronization.model import TestBeforeInit
 from fsrace_lint.analysis.values.abstract_values import ConditionalValue, Expression
 from fsrace_lint.engine.query import query
 from fsrace_lint.program.symbols import as_function, is_property, qualified_name
 from fsrace_lint.syntax import model as m
-from fsrace_lint.syntax.ast_names import last_name
+from fsrace_lint.syntax.ast_names import as_attribute, last_name
 from fsrace_lint.syntax.unparse import spell
 
 if TYPE_CHECKING:

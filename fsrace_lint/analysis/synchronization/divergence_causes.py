@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.accesses.confidence import Confidence
 from fsrace_lint.analysis.accesses.model import ASKING, Reach
+from fsrace_lint.analysis.callgraph.attribute_setters import constants_set
 from fsrace_lint.analysis.dataflow.process_set import TOP
 from fsrace_lint.analysis.synchronization.sync_points import sync_points_of
+from fsrace_lint.analysis.values.abstract_values import Derived, Expression, Union, Unknown
 from fsrace_lint.analysis.values.call_arguments import arguments_of
+from fsrace_lint.engine.query import query
 from fsrace_lint.syntax import model as m
-from fsrace_lint.syntax.ast_names import last_name, parts
+from fsrace_lint.syntax.ast_names import implied, last_name, parts
+from fsrace_lint.syntax.traversal import within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,10 +24,14 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath
     from fsrace_lint.analysis.synchronization.event_sequences import EventSequences, SequenceItem
     from fsrace_lint.analysis.synchronization.taint import RankTaint
+    from fsrace_lint.analysis.values.abstract_values import Environment
+    from fsrace_lint.analysis.values.constants import Values
     from fsrace_lint.program.modules import LinkedFunction
 
 _CALLERS: Final = 3
 """The maximum number of calls from a caller that can order a check to the check."""
+_VARIABLES: Final = 4
+"""The number of variables to follow from a check to a variable that a loop changes."""
 _MISSING_MODULE: Final = frozenset({"ImportError", "ModuleNotFoundError"})
 
 
@@ -45,6 +53,50 @@ class DivergenceCauses:
         if difference.kind != "files" or difference.source is None:
             return Confidence.HIGH
         return self._of_call(difference.source.expr, function)
+
+    def of_exit(self, conditions: Sequence[PathCondition]) -> Confidence:
+        """Return the highest confidence that the conditions of an early exit allow.
+
+        It is low if the exit needs a flag, such as `self.stopped`, that the project only sets otherwise.
+        """
+        for literal in conditions:
+            for test, truth in implied(literal.test, truth=literal.truth):
+                values = self._flag(test) if isinstance(test, m.Attribute) else ()
+                if values and truth not in map(bool, values):
+                    return Confidence.LOW
+        return Confidence.HIGH
+
+    @query(provisional=())
+    def _flag(self, attribute: m.Attribute) -> Values:
+        return constants_set(self.entry_states.relevance, attribute)
+
+    def of_iterations(self, difference: RankTaint, function: LinkedFunction) -> Confidence:
+        """Return the highest confidence that a check allows that decides how often a loop runs.
+
+        Ranks that start at different steps never meet again, unlike ranks that find the same entries.
+
+        Args:
+            difference: Why the number of iterations differs between ranks.
+            function: The function with the loop.
+        """
+        found, source = self.of_check(difference, function), difference.source
+        if source is None or not isinstance(source.expr, m.Call):
+            return found
+        operation = self.sequences.accesses.effects.operation(source.expr, source.scope)
+        is_listing = operation is None or operation.op == "list"
+        return found if is_listing else max(found, Confidence.MEDIUM)
+
+    def of_repeated_check(self, difference: RankTaint, function: LinkedFunction) -> Confidence:
+        """Return the highest confidence that a check allows that ends a loop.
+
+        It is at least `MEDIUM` if each iteration checks the same path, such as that of a file that stops the
+        job: it appears while the ranks are in different iterations.
+        """
+        found = self.of_check(difference, function)
+        asked = None if difference.source is None else difference.source.expr
+        steps = self.sequences.of(function)
+        repeated = any(step.leaf_call.call is asked and _is_repeated_check(step) for step in steps)
+        return max(found, Confidence.MEDIUM) if repeated else found
 
     def of_error(
         self, literal: PathCondition, tried: Sequence[SequenceItem], function: LinkedFunction
@@ -172,6 +224,23 @@ def _is_pure(call: m.Call) -> bool:
 
 def _is_own(step: SequenceItem) -> bool:
     return step.path is not None and step.path.rank_dependent
+
+
+def _is_repeated_check(step: SequenceItem) -> bool:
+    """Return whether a loop checks one path repeatedly, such as that of a file that stops the job."""
+    call_site = step.call_site
+    return call_site.repeated and not _varies(call_site.call, call_site.state.scope)
+
+
+def _varies(expr: m.Expr, scope: Environment, steps: int = _VARIABLES) -> bool:
+    """Return whether an expression depends on a variable that a loop changes, directly or not."""
+    for part in within(expr):
+        bound = scope.get(part.id) if isinstance(part, m.Name) else None
+        if isinstance(bound, (Derived, Union, Unknown)):
+            return True
+        if isinstance(bound, Expression) and (steps == 0 or _varies(bound.expr, bound.scope, steps - 1)):
+            return True
+    return False
 
 
 def _is_left_out(check: SequenceItem, made: SequenceItem) -> bool:

@@ -15,6 +15,7 @@ from fsrace_lint.analysis.callgraph.concurrency import Doubt, Evidence
 from fsrace_lint.analysis.callgraph.reaching_functions import reaching_functions
 from fsrace_lint.analysis.callgraph.synchronizing_calls import synchronizes
 from fsrace_lint.analysis.dataflow.infeasible_paths import is_infeasible
+from fsrace_lint.analysis.dataflow.loops import calls_in as calls_in_statements
 from fsrace_lint.analysis.dataflow.process_set import MAIN, SYNCHRONIZING, TOP, ProcessSet
 from fsrace_lint.analysis.synchronization.context_events import ContextEvents
 from fsrace_lint.analysis.values.call_arguments import arguments_of, holds, library_argument
@@ -45,6 +46,8 @@ _DEEPEST: Final = 4
 _LONGEST: Final = 200
 _KEEPERS: Final = frozenset({"cache", "lru_cache"})
 _KINDS: Final = frozenset({"hasattr", "isinstance", "issubclass", "callable"})
+_FAILING: Final = frozenset({"raise", "exit"})
+"""The exits of a branch by which a rank fails or ends."""
 _LEADING: Final = (*SYNCHRONIZING, "effect", "program", "run-once", "decorator", "first", "lock")
 
 
@@ -158,12 +161,12 @@ class EventSequences:
         scope = call_site.state.scope
         sync_point, certain = self._meeting(call_site)
         if sync_point:
-            yield replace(self._here(call_site), sync_point=sync_point, certain=certain)
+            yield replace(self.event(call_site), sync_point=sync_point, certain=certain)
             return
         operation = self.accesses.operation(call_site)
         if operation is not None:
             done = replace(
-                self._here(call_site),
+                self.event(call_site),
                 operation=operation,
                 processes=self.accesses.contexts.acting(operation, call_site),
             )
@@ -179,9 +182,10 @@ class EventSequences:
             yield call_site, callee, None
             after = self.entry_states.synchronizes_after(callee)
             if after:
-                yield replace(self._here(call_site), sync_point=after)
+                yield replace(self.event(call_site), sync_point=after)
 
-    def _here(self, call_site: CallSite) -> SequenceItem:
+    def event(self, call_site: CallSite) -> SequenceItem:
+        """Return a call as an event, without an operation and without a sync point."""
         protection = self.entry_states.protection
         processes = self.entry_states.processes(call_site)
         conditions, held = call_site.state.conditions, protection.held(call_site)
@@ -207,7 +211,7 @@ class EventSequences:
             steps = tuple(s for s in steps if s.sync_point and s.processes == TOP and s.call_site in among)
         if not steps:
             return
-        here = self._here(call_site)
+        here = self.event(call_site)
         allowed = here.processes & self.entry_states.decorated(callee)
         allowed &= self.entry_states.creation.processes(callee)
         ruled_out: dict[CallSite, bool] = {}
@@ -275,12 +279,26 @@ class EventSequences:
         return self.catalog.find("collective-saver", self.name_of(call_site)) is not None
 
     def _is_certain(self, step: SequenceItem, function: LinkedFunction) -> bool:
-        """Return whether a sync point depends on no condition except whether there are multiple processes.
+        """Return whether a sync point depends on no condition that is equal on all ranks, such as a setting.
 
-        A function that keeps its results runs only once for the same arguments.
+        A rank that fails a check and raises does not count. A function that keeps its results runs only once
+        for the same arguments.
         """
-        conditions = step.call_site.state.conditions
-        return not _keeps_results(function) and all(self._is_about_setup(x.test, x.scope) for x in conditions)
+        conditions = (each for each in step.call_site.state.conditions if each.exit not in _FAILING)
+        return not _keeps_results(function) and all(map(self._is_met_in_use, conditions))
+
+    def _is_met_in_use(self, condition: PathCondition) -> bool:
+        """Return whether a condition holds in some runs with multiple processes, whatever the settings."""
+        if condition.attempt is not None:
+            return self._asks_about_setup(condition.attempt, condition.scope)
+        difference = self.taint.of_test(condition)
+        by_files = difference is not None and difference.kind in {"files", "own"}
+        return by_files or self._is_about_setup(condition.test, condition.scope)
+
+    def _asks_about_setup(self, attempt: m.Try, scope: Environment) -> bool:
+        """Return whether a `try` only asks for the rank, the number of processes, or their group."""
+        calls = list(calls_in_statements(attempt.body))
+        return bool(calls) and all(self.flows.asks_about_group(call, scope) for call in calls)
 
     def _is_about_setup(self, test: m.Expr, scope: Environment) -> bool:
         """Return whether a condition only checks for multiple processes, or for the type of an object."""

@@ -10,6 +10,7 @@ from fsrace_lint.analysis.accesses.model import Reach
 from fsrace_lint.analysis.dataflow.loops import calls_of
 from fsrace_lint.analysis.dataflow.process_set import MAIN, TOP, Runs, runs
 from fsrace_lint.analysis.paths.purpose import Purpose, purpose
+from fsrace_lint.analysis.synchronization.single_node import SingleNode
 from fsrace_lint.analysis.values.abstract_values import ConditionalValue, Expression
 from fsrace_lint.analysis.values.trace_back import expressions_of, sides_of
 from fsrace_lint.catalog.lexicon import says, words
@@ -67,6 +68,7 @@ class PerNode:
         self.storage = accesses.storage
         self.entry_states = accesses.entry_states
         self.evidence = accesses.evidence
+        self._single_node = SingleNode(self.entry_states)
 
     def of(self, function: LinkedFunction) -> Iterator[PerNodeAccess]:
         """Yield the accesses of a function that one process of each node runs.
@@ -89,10 +91,10 @@ class PerNode:
                 yield PerNodeAccess(access, known, plain, by, self._is_made_anew(access), at_most)
 
     def _is_on_one_node(self, access: Access) -> bool:
-        """Return whether the repository starts the programs that reach an access on one node only.
+        """Return whether the programs that reach an access run on one node only.
 
-        A script that it does not start counts too, if it starts other programs. Code outside of the
-        repository can call a library.
+        Their process groups have no other node, or the repository starts them on one. A script that it does
+        not start counts too, if it starts other programs. Code outside of the repository can call a library.
         """
         programs, callers = self.evidence.programs, self.entry_states.callers
         above = self.entry_states.upward(access.leaf_call.function, callers)
@@ -100,6 +102,8 @@ class PerNode:
         roots = [function for function in above if not callers(function)]
         if self.evidence.is_library(access.leaf_call.function, roots):
             return False
+        if self._single_node.holds(roots):
+            return True
         are_known = all(launches[root] or (root.index == 0 and root.module.facts.is_script) for root in roots)
         every = (launch for found in launches.values() for launch in found)
         return programs.is_told and are_known and all(map(_stays_on_node, every))

@@ -42,7 +42,9 @@ class Poll(Record, frozen=True, eq=False):
         looked: The call of the same check before the loop, if any.
         at_call: Whether `access` is a call of a function that waits for the path that it is passed.
         is_named: Whether a part of the file name is literal, here or at the calls that pass the path.
-        is_left: Whether the function creates the path itself, with a literal name, and never deletes it.
+        is_left: Whether the function creates the path itself and never deletes it, although an old one means
+            nothing: the path has a literal name, or it is a marker that the function does not check for.
+        is_marker: Whether the function creates the path itself, as a file that only shows that it exists.
     """
 
     access: Access
@@ -53,6 +55,7 @@ class Poll(Record, frozen=True, eq=False):
     at_call: bool = False
     is_named: bool = False
     is_left: bool = False
+    is_marker: bool = False
 
     @property
     def is_for_others(self) -> bool:
@@ -60,14 +63,14 @@ class Poll(Record, frozen=True, eq=False):
         return self.access.reach is not Reach.PRIVATE and not self.access.locked
 
     @property
-    def is_handed(self) -> bool:
-        """Whether a helper is passed the path, and other code decides how long it exists."""
-        return self.at_call and not self.is_left
+    def is_minor(self) -> bool:
+        """Whether the wait probably does no harm.
 
-    @property
-    def is_for_one(self) -> bool:
-        """Whether one process of the job waits, for the other ranks or for another job."""
-        return self.access.runs is Runs.ONE
+        A helper is passed the path, and other code decides how long it exists. Or one process of the job
+        waits, for the other ranks or for another job. Or the path is a marker whose old ones mean something.
+        """
+        is_handed = self.at_call and not self.is_left
+        return is_handed or self.access.runs is Runs.ONE or (self.is_marker and not self.is_left)
 
     @property
     def is_for_lock(self) -> bool:
@@ -157,8 +160,14 @@ class Polling:
             if call_site is not None and operation is not None:
                 limit = self.limits.of(loop, call_sites, call)
                 poll = self._poll(call_site, operation, call_site.state.scope, truth=truth, limit=limit)
-                looked = self._looked_before(poll, call_sites.values())
-                yield replace(poll, looked=looked, is_named=self._is_named(poll.access))
+                looked, marker = self._looked_before(poll, call_sites.values()), self._marker(poll.access)
+                yield replace(
+                    poll,
+                    looked=looked,
+                    is_named=self._is_named(poll.access),
+                    is_left=marker is not None and self._is_always_made(marker),
+                    is_marker=marker is not None,
+                )
                 return
 
     def _is_named(self, access: Access) -> bool:
@@ -174,11 +183,7 @@ class Polling:
         access, called = poll.access, poll.access.call_site.call.function
         for call_site in call_sites:
             is_earlier = call_site.call.span < access.span and call_site.call.function == called
-            operation = self._look(call_site.call, call_site.state.scope) if is_earlier else None
-            if (
-                operation is not None
-                and self.accesses.access_at(operation, call_site, call_site.state.scope).path == access.path
-            ):
+            if is_earlier and self._looks_for(access, call_site):
                 return call_site
         return None
 
@@ -232,6 +237,34 @@ class Polling:
         ]
         made = any(other.op in {"write", "create"} and access.comes_after(other) for other in others)
         return made and not any(other.op in {"delete", "rename"} for other in others)
+
+    def _marker(self, access: Access) -> Access | None:
+        """Return what creates the marker that a function waits for, in the function itself, or None."""
+        others = self._at(access, access.call_site.function)
+        made = [other for other in others if other.op in {"write", "create"}]
+        return made[0] if made and all(map(self.accesses.is_marker, made)) else None
+
+    def _is_always_made(self, marker: Access) -> bool:
+        """Return whether a marker is created without a check for an old one, and is not deleted."""
+        function = marker.call_site.function
+        deleted = (other.op in {"delete", "rename"} for other in self._at(marker, function))
+        looked = any(
+            call_site.call.span < marker.span and self._looks_for(marker, call_site)
+            for call_site in self.flows.call_sites(function)
+        )
+        checked = any(each.found_missing for each in self.accesses.tests.before(marker.call_site))
+        return not (looked or checked or any(deleted))
+
+    def _at(self, access: Access, function: LinkedFunction) -> list[Access]:
+        """Return the accesses of a function itself to the path of another access."""
+        return [each for each in self.accesses.direct(function) if each.path == access.path is not None]
+
+    def _looks_for(self, access: Access, call_site: CallSite) -> bool:
+        """Return whether a call checks for the path of an access."""
+        operation = self._look(call_site.call, call_site.state.scope)
+        if operation is None:
+            return False
+        return self.accesses.access_at(operation, call_site, call_site.state.scope).path == access.path
 
     @query
     def _polls_of_parameters(self, function: LinkedFunction) -> tuple[Poll, ...]:

@@ -10,15 +10,16 @@ from __future__ import annotations
 import functools
 import operator
 import re
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec.structs import replace
 
-from fsrace_lint.analysis.accesses.confidence import Confidence
-from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
+from fsrace_lint.analysis.dataflow.loops import loops_in
 from fsrace_lint.analysis.dataflow.process_set import BOTTOM, TOP, ProcessSet, Runs, runs
 from fsrace_lint.analysis.ranks.process_groups import names_group
 from fsrace_lint.analysis.synchronization.divergence_causes import DivergenceCauses
+from fsrace_lint.analysis.synchronization.early_exits import ways_out
+from fsrace_lint.analysis.synchronization.model import CallSource, Divergence
 from fsrace_lint.analysis.synchronization.sync_points import SyncPoints, serves, sync_points_of
 from fsrace_lint.analysis.values.abstract_values import Expression
 from fsrace_lint.analysis.values.call_arguments import arguments_of
@@ -27,12 +28,12 @@ from fsrace_lint.program.symbols import package_of, qualified_name
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, parts
 from fsrace_lint.syntax.builtin_exceptions import handles, handles_any
-from fsrace_lint.syntax.record import Record
 from fsrace_lint.syntax.unparse import spell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from fsrace_lint.analysis.accesses.confidence import Confidence
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite, FlowResult
     from fsrace_lint.analysis.dataflow.abstract_state import PathCondition as Tested
     from fsrace_lint.analysis.synchronization.event_sequences import EventSequences, SequenceItem
@@ -46,60 +47,6 @@ _FILE_TESTS: Final = frozenset({"isfile", "is_file"})
 _OTHER_END: Final = {"__enter__": "__exit__", "__exit__": "__enter__"}
 _FAILING: Final = ("FileExistsError", "FileNotFoundError")
 """The exceptions that an access raises when it loses a race."""
-
-
-class CallSource(NamedTuple):
-    """The call outside the condition whose result differs between ranks."""
-
-    call: str
-    place: Place
-
-
-class Divergence(Record, frozen=True):
-    """A collective that some ranks skip.
-
-    Attributes:
-        sync_point: The collective.
-        how: Why ranks skip it. `branch`: it is in a branch. `exit`: it is after an exit. `loop`: it is in
-            a loop whose number of iterations differs. `first`: it is in a context that one process
-            enters first. `function`: only some ranks run its function. `path`: the ranks pass different
-            paths.
-        difference: Why the condition differs between ranks, if it is a condition.
-        test: What differs between ranks. If an exception decides, the call that fails.
-        place: The place of the condition.
-        raises: Whether the ranks that skip the collective fail.
-        certain: Whether nothing else decides.
-        is_any_error: Whether the deciding exception need not be raised by a file operation.
-        is_after_failure: Whether the ranks on which `test` fails are those that reach the collective.
-        source: The call outside the condition that makes it differ.
-        later: The later collectives in the same branch, which the same ranks skip.
-        at_most: The highest confidence that the cause allows.
-    """
-
-    sync_point: SequenceItem
-    how: Literal["branch", "exit", "loop", "first", "function", "path"]
-    difference: RankTaint | None
-    test: str
-    place: Place
-    raises: bool = False
-    certain: bool = True
-    is_any_error: bool = False
-    is_after_failure: bool = False
-    source: CallSource | None = None
-    later: tuple[SequenceItem, ...] = ()
-    at_most: Confidence = Confidence.HIGH
-
-    @property
-    def is_by_error(self) -> bool:
-        """Whether an exception decides. `test` is then the call that fails on some ranks."""
-        return self.difference is not None and self.difference.kind == "error"
-
-    @property
-    def is_by_files(self) -> bool:
-        """Whether the state of the filesystem, a clock, or a file error decides, not a rank check."""
-        if self.difference is None or self.difference.kind == "rank":
-            return False
-        return self.difference.kind != "error" or not self.is_any_error
 
 
 class Divergences:
@@ -128,6 +75,8 @@ class Divergences:
         counted = SyncPoints((*sync_points, *self._other_end(function)), flow, self.entry_states)
         first: dict[Place, Divergence] = {}
         for sync_point in sync_points:
+            if counted.is_of_one_process(sync_point):
+                continue
             ways = self._found(sync_point, flow, counted)
             found = next(ways, None)
             if found is not None and runs(self.entry_states.entry_state(function).processes) is Runs.ONE:
@@ -138,10 +87,11 @@ class Divergences:
             if found is not None:
                 found = replace(found, certain=found.certain and sync_point.certain)
                 known = first.get(found.place)
-                if known is None or (found.certain and not known.certain):
+                if known is None or (found.certain, known.is_next) > (known.certain, found.is_next):
                     first[found.place] = found
                 elif (
-                    known.how == found.how == "branch"
+                    known.how == found.how
+                    and found.how in {"branch", "loop"}
                     and known.sync_point.call_site is not sync_point.call_site
                 ):
                     first[found.place] = replace(known, later=(*known.later, sync_point))
@@ -196,15 +146,19 @@ class Divergences:
         for literal in reversed(sync_point.call_site.state.conditions):
             difference = self.taint.of_test(literal)
             if difference is None or (
-                literal.branch is None and literal.attempt is None and difference.kind != "rank"
+                literal.branch is None
+                and literal.attempt is None
+                and (difference.kind != "rank" or difference.is_flag)
             ):
                 continue
             by_rank = difference.kind == "rank"
-            if counted.has_other_side(sync_point, literal, stays=by_rank):
+            sides = list(counted.other_sides(sync_point, literal, stays=by_rank))
+            further = self._further_check(sync_point, sides, counted) if by_rank else None
+            if sides and further is None:
                 continue
             if by_rank and (
                 _is_of_group(sync_point)
-                or counted.is_balanced(sync_point)
+                or (further is None and counted.is_balanced(sync_point))
                 or self._is_idle(sync_point, literal)
             ):
                 continue
@@ -214,13 +168,27 @@ class Divergences:
             if certain is None:
                 continue
             if by_rank:
-                chosen = difference.is_between_ranks or _is_first_or_rest(sync_point.arriving)
+                is_known = difference.is_between_ranks or difference.is_flag
+                chosen = is_known or _is_first_or_rest(sync_point.arriving)
                 certain = certain and chosen and not serves(sync_point, literal)
             elif difference.kind == "files":
                 other_kind = counted.synchronizes_on_other_side(sync_point, literal)
                 certain = certain and not other_kind and not self._is_misuse(sync_point, literal)
             how: Literal["branch", "exit"] = "exit" if literal.exit else "branch"
-            yield self._told(sync_point, how, difference, literal, certain=certain, raises=raises)
+            yield self._told(sync_point, how, difference, further or literal, certain=certain, raises=raises)
+
+    def _further_check(
+        self, sync_point: SequenceItem, sides: Sequence[SequenceItem], counted: SyncPoints
+    ) -> Tested | None:
+        """Return the check of files or a clock without which the other ranks reach no matching sync point.
+
+        Settings do not count: they would make every run hang.
+        """
+        for test in counted.further_tests(sync_point, sides):
+            difference = self.taint.of_test(test)
+            if difference is not None and difference.kind in {"files", "own"}:
+                return test
+        return None
 
     def _is_misuse(self, sync_point: SequenceItem, literal: Tested) -> bool:
         """Return whether a condition is `isfile` on a path that the function creates as a directory.
@@ -244,21 +212,24 @@ class Divergences:
     def _by_exits(
         self, sync_point: SequenceItem, flow: FlowResult, counted: SyncPoints
     ) -> Iterator[Divergence]:
-        """Yield a sync point after a nested branch in which some ranks leave the function."""
-        conditions = sync_point.call_site.state.conditions
-        position = flow.call_sites.index(sync_point.call_site)
-        ways = (*((way, False) for way in flow.exits), *((way, True) for way in flow.exceptional_exits))
-        for way, raises in ways:
-            if way.position > position or mutually_exclusive(way.state.conditions, conditions):
-                continue
-            own = [literal for literal in way.state.conditions if literal not in conditions]
-            for literal in own:
+        """Yield a sync point after a nested branch in which some ranks leave the function or the loop."""
+        for left in ways_out(sync_point, flow, counted):
+            for literal in left.conditions:
                 difference = self.taint.of_test(literal)
                 if difference is None or counted.comes_by(sync_point, literal):
                     continue
-                certain = self._counts(difference, own, raises=raises, sync_point=sync_point)
+                if difference.kind == "rank" and _is_of_group(sync_point):
+                    continue
+                certain = self._counts(difference, left.conditions, raises=left.raises, sync_point=sync_point)
                 if certain is not None:
-                    yield self._told(sync_point, "exit", difference, literal, certain=certain, raises=raises)
+                    certain = certain and left.certain
+                    told = self._told(
+                        sync_point, "exit", difference, literal, certain=certain, raises=left.raises
+                    )
+                    at_most = min(told.at_most, self.causes.of_exit(left.conditions))
+                    if left.ends_loop and literal.attempt is None:
+                        at_most = self.causes.of_repeated_check(difference, sync_point.call_site.function)
+                    yield replace(told, at_most=at_most, is_next=left.is_next)
 
     def _counts(
         self, difference: RankTaint, conditions: Sequence[Tested], *, raises: bool, sync_point: SequenceItem
@@ -325,18 +296,27 @@ class Divergences:
         return None
 
     def _by_loops(self, sync_point: SequenceItem) -> Iterator[Divergence]:
-        """Yield a sync point in a loop over what each rank finds on the filesystem.
+        """Yield a sync point in a loop whose number of iterations each rank determines by itself.
 
         If one process or one of each node gets there, they do not disagree with the other ranks in the loop.
         """
         if runs(sync_point.arriving) in {Runs.ONE, Runs.PER_NODE}:
             return
+        function = sync_point.call_site.function
         for value in sync_point.call_site.loops:
-            difference = self.taint.of(value.expr, value.scope)
-            if difference is not None and difference.kind == "files":
-                place = Place(sync_point.file, _span(value.expr) or sync_point.span)
-                at_most = self.causes.of_check(difference, sync_point.call_site.function)
-                yield Divergence(sync_point, "loop", difference, spell(value.expr), place, at_most=at_most)
+            difference = self.taint.of_iterations(value, function)
+            if difference is not None:
+                place = Place(sync_point.file, _span(value.expr, function) or sync_point.span)
+                at_most = self.causes.of_iterations(difference, function)
+                yield Divergence(
+                    sync_point,
+                    "loop",
+                    difference,
+                    spell(value.expr),
+                    place,
+                    source=_source(difference, place),
+                    at_most=at_most,
+                )
 
     def _by_function(self, sync_point: SequenceItem) -> Iterator[Divergence]:
         """Yield a sync point in a function that only some ranks run, regardless of the caller.
@@ -399,7 +379,8 @@ class Divergences:
     def _at_most(self, difference: RankTaint, literal: Tested, function: LinkedFunction) -> Confidence:
         """Return the highest confidence that a condition allows."""
         if literal.attempt is None:
-            return self.causes.of_check(difference, function)
+            of_check = self.causes.of_repeated_check if literal.exit == "break" else self.causes.of_check
+            return of_check(difference, function)
         steps = self.sequences.of(function)
         tried = [s for s in steps if s.operation is not None and _is_tried(s.call_site, literal.attempt)]
         return self.causes.of_error(literal, tried, function)
@@ -450,8 +431,12 @@ def _place_of(literal: Tested) -> Span | None:
     )
 
 
-def _span(expr: m.Expr) -> Span | None:
-    return expr.span if isinstance(expr, m.Call) else None
+def _span(over: m.Expr, function: LinkedFunction) -> Span | None:
+    """Return the span of the iterable or the test of a loop, if the loop is a statement."""
+    for loop in loops_in(function.facts.body):
+        if over is (loop.test if isinstance(loop, m.While) else loop.iterable):
+            return loop.span
+    return None
 
 
 def _is_of_group(sync_point: SequenceItem) -> bool:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
+from msgspec.structs import replace
+
 from fsrace_lint.analysis.accesses.model import LOOKING
+from fsrace_lint.analysis.dataflow.loops import loops_in
 from fsrace_lint.analysis.dataflow.process_set import BOTTOM, SYNCHRONIZING, TOP, ProcessSet
 from fsrace_lint.analysis.dataflow.rank_partition import WHETHER_DISTRIBUTED
+from fsrace_lint.analysis.synchronization.object_flags import one_sided_flag
 from fsrace_lint.analysis.values.abstract_values import (
     Argument,
     ConditionalValue,
     Derived,
     Expression,
     Union,
+    Unknown,
     UnpackedPart,
 )
 from fsrace_lint.engine.query import lazy, query
@@ -20,14 +25,14 @@ from fsrace_lint.program.symbols import is_property, qualified_name
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import calls_in, last_name, parts, variable_of
 from fsrace_lint.syntax.record import Record
-from fsrace_lint.syntax.traversal import bound_names, suites
+from fsrace_lint.syntax.traversal import bound_names, target_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from fsrace_lint.analysis.accesses.effects import Effects
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
-    from fsrace_lint.analysis.dataflow.abstract_state import ExitPoint
+    from fsrace_lint.analysis.dataflow.abstract_state import ExitPoint, LoopExit
     from fsrace_lint.analysis.dataflow.abstract_state import PathCondition as Tested
     from fsrace_lint.analysis.dataflow.rank_partition import RankPartition
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
@@ -57,12 +62,14 @@ class RankTaint(Record, frozen=True):
             host name. `error`: it is whether an exception was raised.
         expr: The expression that differs.
         is_between_ranks: Whether it compares two ranks, such as the ranks in two process groups.
+        is_flag: Whether it is a flag that only some ranks set, perhaps in an earlier iteration.
         source: The call whose result differs, if known. For `rank`, only if a variable holds the check.
     """
 
     kind: Literal["rank", "files", "own", "error"]
     expr: m.Expr
     is_between_ranks: bool = False
+    is_flag: bool = False
     source: Expression | None = None
 
 
@@ -99,6 +106,26 @@ class TaintAnalysis:
         if self._is_joined(literal.test, literal.scope):
             return None
         return self.of(literal.test, literal.scope)
+
+    def of_iterations(self, over: Expression, function: LinkedFunction) -> RankTaint | None:
+        """Return why ranks can differ in how often they iterate: a listing, or a flag that some ranks set.
+
+        Args:
+            over: The iterable or the test of the loop.
+            function: The function with the loop.
+        """
+        found = self.of(over.expr, over.scope)
+        if found is not None and found.kind == "files":
+            return found
+        if not any(loop.test is over.expr for loop in _whiles(function)):
+            return None
+        ends = (way.state.scope for way in self._iteration_ends(function) if way.loop is over)
+        return next(filter(None, (self.of(over.expr, end) for end in ends)), None) if found is None else None
+
+    def _iteration_ends(self, function: LinkedFunction) -> Iterator[LoopExit]:
+        """Yield the points at which the next iteration of a loop can follow."""
+        flow = self.flows.flow(function)
+        yield from (way for way in (() if flow is None else flow.loop_exits) if way.how != "break")
 
     def _is_joined(self, test: m.Expr, scope: Environment) -> bool:
         """Return whether a condition is a path of several parts, which is always true."""
@@ -142,12 +169,26 @@ class TaintAnalysis:
             return None
         if isinstance(expr, m.Name) and expr.id in self._counted_up(scope.function):
             return RankTaint("files", expr)
+        flag = one_sided_flag(expr, scope, self.entry_states) if isinstance(expr, m.Attribute) else None
+        if flag is not None:
+            return RankTaint("rank", flag.expr, is_flag=True)
+        if isinstance(binding, Unknown):
+            return self._carried(expr, binding, scope)
         if binding is not None:
             return self._bound(binding)
         entity = self.flows.resolver.symbol(expr, scope)
         if isinstance(expr, m.Attribute) and is_property(entity):
             return self._returned(entity, expr)
         return self._own(expr, expr, scope)
+
+    def _carried(self, expr: m.Name | m.Attribute, start: Unknown, scope: Environment) -> RankTaint | None:
+        """Return why a variable that a loop changes can differ: its value at the end of an iteration."""
+        name = target_name(expr) or ""
+        ends = (
+            way.state.scope for way in self._iteration_ends(scope.function) if way.start.get(name) is start
+        )
+        found = next(filter(None, (self.of(expr, end) for end in ends if end.get(name) is not start)), None)
+        return None if found is None else replace(found, is_flag=True)
 
     def _rank_source(self, binding: Binding | None, steps: int = _VARIABLES) -> Expression | None:
         """Return the call in the rank check that a variable holds, also if a variable holds the rank."""
@@ -170,6 +211,8 @@ class TaintAnalysis:
                 return found or self._part_returned(binding)
             case Derived(source=value):
                 return self.of(value.expr, value.scope)
+            case ConditionalValue() if (several := self._if_distributed(binding)) is not None:
+                return self._bound(several)
             case Union(options=options):
                 return next(filter(None, map(self._bound, options)), None) or self._chosen(binding)
             case Argument():
@@ -178,12 +221,21 @@ class TaintAnalysis:
             case _:
                 return None
 
+    def _if_distributed(self, choice: ConditionalValue) -> Binding | None:
+        """Return the value if there are multiple processes, if a check for them chooses the value."""
+        test = choice.test
+        split = self.entry_states.rank_tests.partition(test.expr, test.scope)
+        if split not in WHETHER_DISTRIBUTED or self.of(test.expr, test.scope) is not None:
+            return None
+        return choice.options[0 if split[0] == TOP else 1]
+
     def _chosen(self, choice: Union) -> RankTaint | None:
         """Return why ranks can choose different values, if one of the values is a constant such as None."""
         if not isinstance(choice, ConditionalValue):
             return None
-        nothing = any(isinstance(b, Expression) and isinstance(b.expr, m.Constant) for b in choice.options)
-        return self.of(choice.test.expr, choice.test.scope) if nothing else None
+        return (
+            self.of(choice.test.expr, choice.test.scope) if any(map(_is_constant, choice.options)) else None
+        )
 
     def _called(self, call: m.Call, scope: Environment) -> RankTaint | None:
         resolver = self.flows.resolver
@@ -276,9 +328,17 @@ class TaintAnalysis:
         )
 
     def _returned(self, function: LinkedFunction, shown: m.Expr) -> RankTaint | None:
-        """Return why the result of a function of the project can differ between ranks."""
-        if function.facts.is_generator:
-            return None
+        """Return why the result of a function of the project can differ between ranks.
+
+        If the function broadcasts a value, a result that only some ranks compute is assumed to be that value.
+        """
+        found = None if function.facts.is_generator else self._computed(function, shown)
+        is_sent = (
+            found is not None and found.kind == "rank" and self.entry_states.rank_dependence.agrees(function)
+        )
+        return None if is_sent else found
+
+    def _computed(self, function: LinkedFunction, shown: m.Expr) -> RankTaint | None:
         exits = self.flows.exit_points(function)
         for way in exits:
             found = None if way.value is None else self.of(way.value, way.state.scope)
@@ -324,7 +384,7 @@ class TaintAnalysis:
         asked = {
             call_site.call for call_site in self.flows.call_sites(function) if self.effects.looks(call_site)
         }
-        loops = (loop for loop in _whiles(function.facts.body) if not asked.isdisjoint(calls_in(loop.test)))
+        loops = (loop for loop in _whiles(function) if not asked.isdisjoint(calls_in(loop.test)))
         return frozenset(bound_names(s for loop in loops for s in loop.body))
 
     def _deciding(self, ways: Iterable[ExitPoint]) -> Iterator[RankTaint]:
@@ -352,13 +412,9 @@ def _of_call(kind: Literal["files", "own"], call: m.Call, scope: Environment) ->
     return RankTaint(kind, call, source=Expression(call, scope))
 
 
-def _whiles(statements: Iterable[m.Statement]) -> Iterator[m.While]:
-    """Yield the `while` loops in some statements, including nested ones."""
-    for statement in statements:
-        if isinstance(statement, m.While):
-            yield statement
-        for suite in suites(statement):
-            yield from _whiles(suite)
+def _whiles(function: LinkedFunction) -> Iterator[m.While]:
+    """Yield the `while` loops in a function, including nested ones."""
+    return (loop for loop in loops_in(function.facts.body) if isinstance(loop, m.While))
 
 
 def _tells_apart(split: RankPartition) -> bool:
@@ -375,6 +431,13 @@ def _picks_one(true: ProcessSet, false: ProcessSet) -> bool:
 
 def _is_about_none(expr: m.Compare) -> bool:
     return expr.operators in {("is",), ("is not",)} and expr.rights == (m.Constant(None),)
+
+
+def _is_constant(binding: Binding) -> bool:
+    """Return whether a binding can be a constant."""
+    if isinstance(binding, Union):
+        return any(map(_is_constant, binding.options))
+    return isinstance(binding, Expression) and isinstance(binding.expr, m.Constant)
 
 
 def _is_nothing(value: m.Expr | None) -> bool:

@@ -132,7 +132,16 @@ class WaitLimits:
             case m.Binary(operator="*", left=left, right=right) if depth < _DEEPEST:
                 factor = self._number(right, scope, depth + 1).seconds
                 return _times(self._number(left, scope, depth + 1), factor)
+            case m.Binary(operator="+", left=left, right=right) if depth < _DEEPEST:
+                if self._is_now(left, scope):
+                    return self._number(right, scope, depth + 1)
         return WaitLimit(is_set=True)
+
+    def _is_now(self, expr: m.Expr, scope: Environment) -> bool:
+        """Return whether a value is the result of a call without arguments, such as `time.time()`."""
+        bound = self.entry_states.rank_tests.known(expr, scope)
+        made = bound.expr if isinstance(bound, Expression) else expr
+        return isinstance(made, m.Call) and not made.arguments and not made.keywords
 
 
 def _times(limit: WaitLimit, factor: float | None) -> WaitLimit:

@@ -58,13 +58,14 @@ class Locks:
 
     def is_held(self, lock: Lock, call_site: CallSite) -> bool:
         """Return whether a lock is held at a call: the lock itself, its file, or a name bound to it."""
+        return any(self.is_it(lock, held, call_site) for held in self.protection.held(call_site))
+
+    def is_it(self, lock: Lock, held: m.Expr, call_site: CallSite) -> bool:
+        """Return whether an expression that is held at a call is a lock, its file, or a name of it."""
         taken = lock.access.call_site.call
-        for held in self.protection.held(call_site):
-            bound = self.entry_states.rank_tests.known(held, call_site.state.scope)
-            named = any(value.expr is taken for value in _values(bound))
-            if held is taken or named or (lock.opened is not None and held == taken.arguments[0]):
-                return True
-        return False
+        bound = self.entry_states.rank_tests.known(held, call_site.state.scope)
+        named = any(value.expr is taken for value in _values(bound))
+        return held is taken or named or (lock.opened is not None and held == taken.arguments[0])
 
     def releases(self, call_site: CallSite) -> bool:
         """Return whether a call releases a lock."""
