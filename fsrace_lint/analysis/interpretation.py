@@ -55,3 +55,6 @@ class Interpretation(Protocol):
 
     def returning_processes(self, call: m.Call, scope: Environment, /) -> ProcessSet:
         """Return the processes that return from a call."""
+
+    def asks_about_group(self, call: m.Call, scope: Environment, /) -> bool:
+        """Return whether a call of a library asks for a rank or for the number of processes."""

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import functools
+import operator
+from typing import TYPE_CHECKING, Final, Protocol
+
+from msgspec.structs import replace
 
 from fsrace_lint.analysis.accesses.model import Reach
+from fsrace_lint.analysis.accesses.path_alternatives import PathAlternatives
 from fsrace_lint.analysis.accesses.path_ownership import PathOwnership
+from fsrace_lint.analysis.callgraph.call_edges import CallEdge
 from fsrace_lint.analysis.callgraph.concurrency import Evidence
+from fsrace_lint.analysis.dataflow.infeasible_paths import alternatives_left
 from fsrace_lint.analysis.dataflow.process_set import FIRST, TOP, runs
 from fsrace_lint.analysis.paths.work_items import Share
-from fsrace_lint.engine.query import lazy
+from fsrace_lint.engine.query import lazy, query
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name, unnegated
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fsrace_lint.analysis.accesses.model import Access, Operation
     from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyTrace
     from fsrace_lint.analysis.callgraph.concurrency_evidence import ConcurrencyEvidence
@@ -28,14 +37,29 @@ _ONE: Final = frozenset(FIRST.values()) - {TOP}
 _ALL: Final = frozenset({"all", "each", "every"})
 
 
+class Broken(Protocol):
+    """Finds what breaks the locks that a function holds at a call."""
+
+    def around(self, call_site: CallSite, /) -> tuple[Access, ...]:
+        """Return the accesses that break these locks, or nothing if one lock works."""
+
+
 class AccessContexts:
-    """Computes the parts of access contexts that depend on callers."""
+    """Computes the parts of access contexts that depend on callers.
+
+    Attributes:
+        broken_locks: Finds the locks that do not work, once the locks of the project are known.
+    """
+
+    broken_locks: Broken | None = None
 
     def __init__(self, evidence: ConcurrencyEvidence, storage: Storage) -> None:
         """Initialize for a project; nothing is computed yet."""
         self.evidence = evidence
         self.entry_states = entry_states = evidence.entry_states
-        self.ownership = PathOwnership(entry_states)
+        self.alternatives = alternatives = PathAlternatives(entry_states, evidence.markers.constants)
+        self.ownership = PathOwnership(alternatives)
+        self.ownership_by_default = PathOwnership(alternatives, by_default=True)
         self._guards = entry_states.rank_tests
         self._paths, self._storage = entry_states.paths, storage
 
@@ -47,6 +71,23 @@ class AccessContexts:
             or self.entry_states.entry_state(function).first
         )
 
+    def breaking(self, call_site: CallSite) -> tuple[Access, ...]:
+        """Return what breaks the locks that are held at a call, or nothing if one lock works."""
+        is_held = self.entry_states.protection.locked(call_site)
+        found = self.broken_locks.around(call_site) if is_held and self.broken_locks is not None else ()
+        if is_held and not found:
+            return ()
+        if not self.entry_states.entry_state(call_site.function).locked:
+            return found
+        above = self._breaking_above(call_site.function)
+        return (*found, *above) if above else ()
+
+    @query(provisional=())
+    def _breaking_above(self, function: LinkedFunction) -> tuple[Access, ...]:
+        """Return what breaks the locks that some caller of a function holds."""
+        edges = (edge for edge in self.entry_states.callers(function) if not edge.passed_as_callback)
+        return next(filter(None, (self.breaking(edge.call_site) for edge in edges)), ())
+
     def acting(self, operation: Operation, call_site: CallSite) -> ProcessSet:
         """Return the processes that run an operation, of those that reach the call."""
         processes = self.entry_states.processes(call_site)
@@ -54,6 +95,16 @@ class AccessContexts:
             processes &= FIRST[operation.only]
         if operation.condition is not None:
             processes &= self._guards.partition(operation.condition, call_site.state.scope)[0]
+        return processes
+
+    def left_by(self, call_site: CallSite, below: CallSite) -> ProcessSet:
+        """Return the processes that reach a call and, in the function that it calls, another call."""
+        processes = self.entry_states.processes(call_site)
+        for literal in call_site.state.conditions:
+            side = 0 if unnegated(literal.test, truth=literal.truth)[1] else 1
+            left = alternatives_left(literal, call_site, below.function, below.state)
+            who = [self._guards.partition(each, literal.scope)[side] for each in left]
+            processes &= functools.reduce(operator.or_, who) if who else TOP
         return processes
 
     def who_runs(self, call_site: CallSite, processes: ProcessSet) -> Runs:
@@ -131,7 +182,10 @@ class LazyAccessContext:
         if self._processes is not None:
             return self._processes
         if self.callee_access is not None:
-            return self.callee_access.own & self.contexts.entry_states.processes(self.call_site)
+            call_site, below = self.call_site, self.callee_access.call_site
+            edge = CallEdge(call_site, passed_as_callback=False)
+            having = self.contexts.entry_states.having_object(edge, below.function)
+            return self.callee_access.own & self.contexts.left_by(call_site, below) & having
         return self.contexts.acting(self.operation, self.call_site)
 
     @lazy
@@ -154,11 +208,18 @@ class LazyAccessContext:
 
     @lazy
     def locked(self) -> bool:
-        """Whether an interprocess lock is held."""
+        """Whether an interprocess lock is held that excludes other processes."""
         entry_states = self.contexts.entry_states
         below = self.callee_access is not None and self.callee_access.locked
-        here = below or entry_states.protection.locked(self.call_site)
-        return here or entry_states.entry_state(self.call_site.function).locked
+        here = entry_states.protection.locked(self.call_site)
+        is_held = here or entry_states.entry_state(self.call_site.function).locked
+        return below or (is_held and not self.contexts.breaking(self.call_site))
+
+    @property
+    def broken_locks(self) -> tuple[Access, ...]:
+        """What breaks the locks that are held, if none of them works."""
+        below = () if self.callee_access is None else self.callee_access.broken_locks
+        return () if self.locked else (*self.contexts.breaking(self.call_site), *below)
 
     @lazy
     def serialized_by(self) -> str | None:
@@ -196,12 +257,40 @@ class LazyAccessContext:
     def certain(self) -> bool:
         """Whether the reach is certain, and no setting decides whether all ranks run the access."""
         _, certain = self.owned
-        return certain and not any(map(self.contexts.is_opened, {self.call_site, self.leaf_call}))
+        return certain and not self.is_opened
 
     @property
+    def is_opened(self) -> bool:
+        """Whether a setting decides if all ranks run the access."""
+        return any(map(self.contexts.is_opened, {self.call_site, self.leaf_call}))
+
+    def is_off_by_default(self, call_sites: Iterable[CallSite]) -> bool:
+        """Whether several processes come to one path only if a setting says so.
+
+        Args:
+            call_sites: The call chain to the access.
+        """
+        function, conditions = self.call_site.function, self.call_site.state.conditions
+        is_private, _ = self.contexts.ownership_by_default.of(self.path, function, conditions=conditions)
+        return is_private or self.contexts.alternatives.is_one_by_default(call_sites)
+
+    @lazy
     def trace(self) -> ConcurrencyTrace:
-        """The call chain by which multiple processes reach the function of the call site."""
-        return self.contexts.evidence.trace(self.call_site)
+        """The call chain by which multiple processes reach the function of the call site.
+
+        A caller that passes a private path is not on it, if other callers pass a shared one.
+        """
+        trace = self.contexts.evidence.trace(self.call_site)
+        if not trace.call_chain or self.owned[0]:
+            return trace
+        private, others = self.contexts.ownership.callers_by_ownership(self.path, self.call_site.function)
+        if not private or trace.call_chain[0] in others:
+            return trace
+        edges = self.contexts.entry_states.callers(self.call_site.function)
+        direct = [edge.call_site for edge in edges if edge.call_site in others]
+        found = [(self.contexts.evidence.trace(each), each) for each in direct]
+        best, caller = max(found, key=lambda each: each[0].evidence, default=(trace, None))
+        return trace if caller is None else replace(best, call_chain=(caller, *best.call_chain))
 
 
 def _says_all(expr: m.Expr) -> bool:

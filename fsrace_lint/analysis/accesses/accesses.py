@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from fsrace_lint.analysis.accesses.access_context import AccessContexts, LazyAccessContext
-from fsrace_lint.analysis.accesses.effects import Effects
-from fsrace_lint.analysis.accesses.empty_files import left_empty, writes_nothing
+from fsrace_lint.analysis.accesses.command_runners import CommandRunners
+from fsrace_lint.analysis.accesses.earlier_directories import EarlierDirectories
+from fsrace_lint.analysis.accesses.effects import Effects, operation_of
+from fsrace_lint.analysis.accesses.empty_files import (
+    left_as_markers,
+    left_empty,
+    writes_literals,
+    writes_nothing,
+)
 from fsrace_lint.analysis.accesses.exclusive_claims import ExclusiveClaims
 from fsrace_lint.analysis.accesses.existence_checks import ExistenceChecks
 from fsrace_lint.analysis.accesses.http_downloads import HttpDownloads
@@ -45,8 +53,6 @@ if TYPE_CHECKING:
 _CALLERS_DEPTH: Final = 4
 _UNKNOWN_STORAGE: Final = Storage()
 _CREATING: Final = frozenset({"mkdir", "makedirs"})
-_LEAVING: Final = frozenset({"mkdir", "write"})
-"""The operations after which a path exists."""
 _OF_THE_KERNEL: Final = re.compile(r"/(proc|sys|dev(?!/shm))/")
 """Matches paths in kernel filesystems, which store no files or differ between processes or hosts."""
 _NONE: Final = spell(m.Constant(None))
@@ -69,9 +75,11 @@ class Accesses:
         self.evidence = ConcurrencyEvidence(entry_states, programs or Programs(self.flows.table))
         self.effects = Effects(flows.resolver, flows.catalog, flows.relevance)
         self.tests = ExistenceChecks(entry_states, self.effects)
+        self._runners = CommandRunners(entry_states, self.effects)
         self._responses = HttpDownloads(entry_states)
         self.contexts = AccessContexts(self.evidence, storage)
         self._claims = ExclusiveClaims(entry_states.paths)
+        self._earlier = EarlierDirectories(self)
         self.budget = DepthBudget(_CALLERS_DEPTH + 1, CycleDetector())
 
     @query
@@ -142,14 +150,12 @@ class Accesses:
         return self.flows.relevance.may_use(function, self.effects.names)
 
     def _find(self, function: LinkedFunction) -> Iterator[Access]:
-        if not self.flows.relevance.may_use(function, self.effects.names):
-            return
-        possible = (each for each in self.flows.call_sites(function) if not is_impossible(each.state))
-        found = (self._site(call_site) for call_site in possible)
-        for access in self._claims.of(access for access in found if access is not None):
-            claim = (
-                self._claim_of_callers(function) if access.op == "write" else self._made_by_callers(access)
-            )
+        found = self._commanded(function)
+        if self.flows.relevance.may_use(function, self.effects.names):
+            possible = (each for each in self.flows.call_sites(function) if not is_impossible(each.state))
+            found += filter(None, map(self.of_call, possible))
+        for access in self._claims.of(sorted(found, key=lambda access: access.span)):
+            claim = self._claim_of_callers(function) if access.op == "write" else self._earlier.of(access)
             claimed = access.claimed_by is not None or claim is None
             yield self._settled(access if claimed else replace(access, claimed_by=claim))
 
@@ -172,43 +178,10 @@ class Accesses:
                 return made
         return None
 
-    def _made_by_callers(self, access: Access) -> Access | None:
-        """Return what creates a directory before every call of the function that creates it, or None."""
-        function = access.call_site.function
-        if access.op != "mkdir" or access.path is None or not self.entry_states.is_only_called(function):
-            return None
-        made = [self._made_before(edge.call_site, access) for edge in self.entry_states.callers(function)]
-        return None if None in made else made[0]
-
-    def _made_before(self, call_site: CallSite, access: Access) -> Access | None:
-        """Return what always creates the directory of an access of a callee before a call, or None."""
-        paths, scope = self.entry_states.paths, call_site.state.scope
-        path = instantiate_at_call(paths, access.path, call_site.call, scope, access.call_site.function)
-        for other in () if path is None else self._created(call_site.function):
-            around = [
-                literal
-                for literal in other.call_site.state.conditions
-                if not literal.truth or paths.normalize(literal.test, literal.scope) != path
-            ]
-            always = around == [each for each in call_site.state.conditions if each in around]
-            is_repeated = len(other.call_site.loops) > len(call_site.loops)
-            is_before = other.span < call_site.call.span and always and not is_repeated
-            if is_before and path is not None and other.path is not None and other.path.is_within(path):
-                return other
-        return None
-
-    @query(provisional=())
-    def _created(self, function: LinkedFunction) -> tuple[Access, ...]:
-        """Return the accesses after which their paths exist, in the code of a function itself."""
-        if not self.flows.relevance.may_use(function, self.effects.names):
-            return ()
-        found = (self._site(call_site) for call_site in self.flows.call_sites(function))
-        return tuple(each for each in found if each is not None and each.op in _LEAVING)
-
     @query(provisional=())
     def _created_alone(self, function: LinkedFunction) -> tuple[Access, ...]:
         """Return the directories that a function finds missing and creates; all but one process fail."""
-        found = (self._site(call_site) for call_site in self.flows.call_sites(function))
+        found = (self.of_call(call_site) for call_site in self.flows.call_sites(function))
         return tuple(
             made
             for made in found
@@ -220,7 +193,8 @@ class Accesses:
             and self.tests.wanting(made) is not None
         )
 
-    def _site(self, call_site: CallSite) -> Access | None:
+    def of_call(self, call_site: CallSite) -> Access | None:
+        """Return the access that a call itself makes, or None if it changes nothing."""
         operation = self.operation(call_site)
         return (
             None
@@ -253,6 +227,15 @@ class Accesses:
     def _writes_nothing(self, call_site: CallSite) -> bool:
         """Return whether a call that truncates a file leaves it empty."""
         return writes_nothing(call_site.call) or call_site.call in self._left_empty(call_site.function)
+
+    def is_marker(self, access: Access) -> bool:
+        """Return whether an access creates a file whose existence is its only content."""
+        call_site = access.leaf_call
+        return (
+            access.op == "create"
+            or writes_literals(call_site.call)
+            or call_site.call in left_as_markers(call_site.function.facts.body)
+        )
 
     @query
     def _left_empty(self, function: LinkedFunction) -> frozenset[m.Call]:
@@ -343,12 +326,13 @@ class Accesses:
         """Set `fixed_here` for an access that is contended whichever caller calls its function.
 
         The function itself must name the file or check the rank. Every caller must run in multiple processes,
-        hold no lock, and pass a shared path. Downloads are excluded: the caller may check for the file.
+        hold no lock, and pass a shared path. A download is excluded if the caller may check for the file.
         """
         function = access.call_site.function
         names_the_file = access.path is not None and access.path.spells_its_last_part
         tells_processes = access.call_site.state.processes != TOP
-        if access.op == "download" or not (names_the_file or tells_processes):
+        is_own = names_the_file or tells_processes
+        if not (self.tests.is_named_after_missing(access) if access.op == "download" else is_own):
             return access
         if not self._depends_on_callers(access) or not access.is_contended:
             return access
@@ -399,6 +383,24 @@ class Accesses:
                         same = operation is access.operation
                         opened = access if same else replace(access, operation=operation)
                         yield self.instantiate_at(call_site, callee, opened)
+
+    def _commanded(self, function: LinkedFunction) -> list[Access]:
+        """Return the accesses of the commands that a function passes to functions that run them."""
+        found: dict[CallSite, list[Access]] = defaultdict(list)
+        for run, done in self._runners.passed(function):
+            operation = operation_of(run.started, done, run.started.command)
+            leaf, *outer = run.chain
+            access = self.access_at(operation, leaf, leaf.state.scope)
+            for call_site in outer:
+                path = self._runners.path(done.path, run) if call_site is outer[-1] else access.path
+                spelled = access.path_source if path is None else path.text
+                around = self.contexts
+                access = self._access_of(
+                    LazyAccessContext(around, operation, call_site, leaf, path, spelled, callee_access=access)
+                )
+            if not any(access.op == each.op and access.path == each.path for each in found[call_site]):
+                found[call_site].append(access)
+        return [access for accesses in found.values() for access in accesses]
 
     def _saves_for_all(self, function: LinkedFunction) -> bool:
         """Return whether every rank must call a function, which decides itself which rank writes."""

@@ -17,6 +17,7 @@ from fsrace_lint.syntax.ast_names import implied, last_name, setting_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyMarker
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath
     from fsrace_lint.analysis.values.abstract_values import Binding
     from fsrace_lint.catalog import Op
@@ -27,8 +28,9 @@ _SHARING: Final[frozenset[Op]] = frozenset({"extract", "download", "poll"})
 class Confidence(enum.IntEnum):
     """How certain it is that the failing interleaving can occur in ordinary use.
 
-    `HIGH`: multiple processes are started on the call chain, which is certain, and the path is known.
-    `MEDIUM`: the code checks ranks or synchronizes them, or a library function uses a cache or a download.
+    `HIGH`: ranks of one job are started on the call chain, which is certain, and the path is known.
+    `MEDIUM`: worker processes are started, the code checks ranks or synchronizes them, or a library function
+    uses a cache or a download.
     `LOW`: nothing shows that multiple processes run it, except that two users could start it at once; or each
     process usually gets other items of the work, and the path depends on the item; or the code compares
     something of the process with a value that is not known.
@@ -47,6 +49,10 @@ class Shown(Protocol):
         """What shows that multiple processes run it."""
 
     @property
+    def marker(self) -> ConcurrencyMarker | None:
+        """The marker at the end of the call chain."""
+
+    @property
     def doubt(self) -> Doubt:
         """Why the call chain is not certain."""
 
@@ -55,16 +61,24 @@ def confidence(found: Shown) -> Confidence:
     """Return how certain it is that multiple processes run what a rule found on one path, in ordinary use."""
     if found.doubt is Doubt.PROCESS:
         return Confidence.LOW
-    if isinstance(found, Access) and (_is_divided(found) or _is_rehearsed(found)):
+    if isinstance(found, Access) and _is_unusual(found):
         return Confidence.LOW
     if found.evidence is Evidence.EVIDENT:
-        is_known = found.doubt is Doubt.NONE and (not isinstance(found, Access) or _is_known(found))
-        return Confidence.HIGH if is_known else Confidence.MEDIUM
+        is_certain = found.doubt is Doubt.NONE and _is_by_ranks(found)
+        is_known = not isinstance(found, Access) or _is_known(found)
+        return Confidence.HIGH if is_certain and is_known else Confidence.MEDIUM
     if found.evidence is Evidence.LIKELY:
         return Confidence.MEDIUM
     if found.evidence is Evidence.PLAUSIBLE and isinstance(found, Access) and _is_for_many(found):
         return Confidence.MEDIUM
     return Confidence.LOW
+
+
+def _is_unusual(access: Access) -> bool:
+    """Return whether several processes come to one path only in a special case."""
+    if _is_divided(access) or _is_rehearsed(access):
+        return True
+    return access.runs_several and access.is_shared and access.is_off_by_default
 
 
 def _is_divided(access: Access) -> bool:
@@ -77,6 +91,10 @@ def _is_divided(access: Access) -> bool:
         return True
     share = access.share
     return share >= Share.FEW or (share is Share.JOB and access.evidence is Evidence.PLAUSIBLE)
+
+
+def _is_by_ranks(found: Shown) -> bool:
+    return found.marker is not None and found.marker.role == "rank"
 
 
 def _is_known(access: Access) -> bool:

@@ -1,4 +1,4 @@
-"""Calls that create empty files, which no reader can see half written."""
+"""Calls that create empty files, which no reader can see half written, and files of literal text."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from fsrace_lint.syntax.ast_names import last_name
 from fsrace_lint.syntax.traversal import suites
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 _WRITING: Final = frozenset({"write", "write_text"})
+_PRINT: Final = m.Name("print")
+_LINE: Final = m.Constant("\n")
 
 
 def writes_nothing(call: m.Call) -> bool:
@@ -21,13 +23,31 @@ def writes_nothing(call: m.Call) -> bool:
     return empty and last_name(call.function) in _WRITING
 
 
+def writes_literals(call: m.Call) -> bool:
+    """Return whether a call writes literal text to a file, as in `path.write_text("done")`."""
+    literal = all(isinstance(each, m.Constant) for each in call.arguments)
+    return literal and last_name(call.function) in _WRITING
+
+
 def left_empty(statements: Iterable[m.Statement]) -> Iterator[m.Call]:
     """Yield the calls that open a file to which nothing is written before it is closed.
 
     Args:
         statements: The statements of a function. Nested functions are not entered.
     """
-    body = tuple(statements)
+    return _opened_for(tuple(statements), writes_nothing)
+
+
+def left_as_markers(statements: Iterable[m.Statement]) -> Iterator[m.Call]:
+    """Yield the calls that open a file to which only literal text is written: it only shows that it exists.
+
+    Args:
+        statements: The statements of a function. Nested functions are not entered.
+    """
+    return _opened_for(tuple(statements), writes_literals)
+
+
+def _opened_for(body: tuple[m.Statement, ...], fits: Callable[[m.Call], bool]) -> Iterator[m.Call]:
     for statement, then in zip_longest(body, body[1:]):
         match statement:
             case m.Evaluate(value=m.Call(function=m.Attribute(value=m.Call() as opening, name="close"))):
@@ -35,12 +55,12 @@ def left_empty(statements: Iterable[m.Statement]) -> Iterator[m.Call]:
             case m.Assign(targets=(m.Name() as file,), value=m.Call() as opening) if _closes(then, file):
                 yield opening
             case m.With(items=(m.WithItem(context=m.Call() as opening, target=file),), body=inner):
-                if all(_adds_nothing(each, file) for each in inner):
+                if all(_adds(each, file, fits) for each in inner):
                     yield opening
             case _:
                 pass
         for suite in suites(statement):
-            yield from left_empty(suite)
+            yield from _opened_for(suite, fits)
 
 
 def _closes(statement: m.Statement | None, file: m.Expr) -> bool:
@@ -48,10 +68,14 @@ def _closes(statement: m.Statement | None, file: m.Expr) -> bool:
     return isinstance(called, m.Call) and called.function == m.Attribute(file, "close")
 
 
-def _adds_nothing(statement: m.Statement, file: m.Expr | None) -> bool:
-    """Return whether a statement is `file.write("")` or `file.close()`."""
+def _adds(statement: m.Statement, file: m.Expr | None, fits: Callable[[m.Call], bool]) -> bool:
+    """Return whether a statement is `file.close()`, or writes to the file as `fits` says."""
     called = statement.value if isinstance(statement, m.Evaluate) else None
-    owner = called.function if isinstance(called, m.Call) else None
-    if not isinstance(called, m.Call) or not isinstance(owner, m.Attribute) or owner.value != file:
+    if not isinstance(called, m.Call) or file is None:
         return False
-    return owner.name == "close" or writes_nothing(called)
+    if called.keywords == (m.Keyword("file", file),) and called.function == _PRINT:
+        called = m.Call(m.Attribute(file, "write"), (_LINE, *called.arguments), (), called.span)
+    owner = called.function
+    if not isinstance(owner, m.Attribute) or owner.value != file:
+        return False
+    return owner.name == "close" or fits(called)

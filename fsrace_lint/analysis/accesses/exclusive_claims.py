@@ -75,7 +75,17 @@ def _leaves_nothing(made: Access, access: Access) -> bool:
     fits = made.path.names_a_lock or (inside and access.op not in {"extract", "download"})
     if not fits or not made.is_surely_a_path:
         return False
-    return _losers_leave(made, access) or (always and not made.tolerates("FileExistsError"))
+    return _losers_leave(made, access) or (always and not _losers_go_on(made, access))
+
+
+def _losers_go_on(made: Access, access: Access) -> bool:
+    """Return whether a process that gets `FileExistsError` from the creation may still reach the access.
+
+    If the same `try` statements are around both, their handlers do not lead to the access.
+    """
+    nets = made.call_site.exception_contexts
+    skips = nets != () and nets == access.call_site.exception_contexts[: len(nets)]
+    return made.operation.tolerant if skips else made.tolerates("FileExistsError")
 
 
 def _makes(access: Access, path: AbstractPath) -> bool:

@@ -12,6 +12,7 @@ from fsrace_lint.analysis.paths.callee_paths import instantiate_at_call
 from fsrace_lint.analysis.values.abstract_values import ConditionalValue, Expression
 from fsrace_lint.analysis.values.call_arguments import arguments_of
 from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.ast_names import calls_in, last_name
 from fsrace_lint.syntax.record import Record
 from fsrace_lint.syntax.unparse import spell
 
@@ -23,8 +24,12 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
     from fsrace_lint.analysis.values.abstract_values import Environment
+    from fsrace_lint.program.modules import LinkedFunction
 
 _ALIASES_DEPTH: Final = 4
+_READERS_DEPTH: Final = 3
+_DATING: Final = frozenset({"getmtime", "getctime", "getatime"})
+"""Functions that read the time of a file, which a partial file has too."""
 
 
 class _CheckAnswer(Record, frozen=True):
@@ -77,6 +82,12 @@ class ExistenceChecks:
                     )
         return None
 
+    def is_named_after_missing(self, access: Access) -> bool:
+        """Return whether a check found a path missing, and the name of the access begins with that path."""
+        whole = () if access.path is None else tuple(access.path.pieces())
+        found = (probe for probe in self.before(access.call_site) if probe.found_missing)
+        return any(whole[: len(begin)] == begin for begin in (tuple(each.path.pieces()) for each in found))
+
     def _asks_about(self, call: m.Call, scope: Environment, path: AbstractPath) -> bool:
         """Return whether a function of the project checks for a path, or a part of it, that it is passed."""
         callee = self.flows.resolver.callee(call, scope)
@@ -88,6 +99,51 @@ class ExistenceChecks:
         if not on_itself and not any(found is not None and related(found, path) for found in paths):
             return False
         return any(map(self.effects.looks, self.flows.call_sites(callee)))
+
+    def is_verified(self, access: Access) -> bool:
+        """Return whether a check before an access also reads the file: it does not accept a partial one."""
+        return access.path is not None and any(
+            self._is_read(call, literal.scope, access.path)
+            for literal in access.call_site.state.conditions
+            for call in self._verifying(literal.test, literal.scope)
+        )
+
+    def _is_read(self, call: m.Call, scope: Environment, path: AbstractPath) -> bool:
+        """Return whether a call reads a file, or passes its path to a function that reads a file."""
+        normalize = self.entry_states.paths.normalize
+        operation = self.effects.operation(call, scope)
+        if operation is not None:
+            return operation.op == "read" and normalize(operation.path, scope) == path
+        callee = self.flows.resolver.callee(call, scope)
+        given = (normalize(value, scope) for _, _, value in arguments_of(call))
+        return callee is not None and path in given and self._reads_a_file(callee, _READERS_DEPTH)
+
+    def _reads_a_file(self, function: LinkedFunction, depth: int) -> bool:
+        for call_site in self.flows.call_sites(function) if depth else ():
+            operation = self.effects.operation(call_site.call, call_site.state.scope)
+            callee = self.flows.resolver.callee(call_site.call, call_site.state.scope)
+            if operation is not None and operation.op == "read":
+                return last_name(call_site.call.function) not in _DATING
+            if callee is not None and self._reads_a_file(callee, depth - 1):
+                return True
+        return False
+
+    def _verifying(self, test: m.Expr, scope: Environment) -> Iterator[m.Call]:
+        """Yield the calls in a test, except those whose result is compared with a constant."""
+        match test:
+            case m.Boolean(values=values):
+                for value in values:
+                    yield from self._verifying(value, scope)
+            case m.Not(value=value) | m.Walrus(value=value):
+                yield from self._verifying(value, scope)
+            case m.Name() if isinstance(bound := self.flows.resolver.binding(test.id, scope), Expression):
+                yield from self._verifying(bound.expr, bound.scope)
+            case m.Compare(left=left, rights=rights) if any(
+                isinstance(side, m.Constant) for side in (left, *rights)
+            ):
+                return
+            case _:
+                yield from (call for call in calls_in(test) if last_name(call.function) not in _DATING)
 
     def before(self, call_site: CallSite) -> Iterator[ExistenceCheck]:
         """Yield the existence checks that lead to a call, for any path, nearest first."""

@@ -97,6 +97,8 @@ class ExplanationPlaces:
                 return self._tested(call_site, literal)
         if runs(call_site.state.processes) is wanted:
             return self._left_behind(call_site, wanted)
+        if runs(self.entry_states.processes(call_site)) is wanted:
+            return place_of(call_site)
         if runs(self.entry_states.decorated(call_site.function)) is wanted:
             return Place(call_site.function.module.path, call_site.function.facts.span)
         return None

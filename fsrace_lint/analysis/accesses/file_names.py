@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.paths.abstract_path import Component
 
 _FORMATTED: Final = "opaque"
+_DESCRIBING: Final = frozenset({"record", "description"})
 
 
 class FileName(Record, frozen=True):
@@ -57,6 +58,11 @@ class FileName(Record, frozen=True):
             return False
         is_of_all = "checkpoint" not in self.folders and not self.is_private
         return "pointer" in self.means or ("record" in self.means and is_of_all)
+
+    @property
+    def describes(self) -> bool:
+        """Whether the file describes the run or other files, as an index or a manifest does."""
+        return not self.is_numbered and "data" not in self.means and bool(_DESCRIBING & self.means)
 
     @property
     def may_be_read_back(self) -> bool:
@@ -134,7 +140,7 @@ class FileNames:
             hints=self._meanings(_symbol_words(_symbols(last))),
             folders=self._meanings((*_symbol_words(folder), *_literal_words(*folders))),
             is_scratch="scratch" in means or self._is_in_scratch(path),
-            is_temporary=self.entry_states.paths.node_local.holds(path)
+            is_temporary=self.entry_states.paths.node_local.names(path)
             or "creation" in path.rank_dependence
             or "scratch" in self._meanings(word for text in named for word in words(text)),
             is_numbered=self._is_numbered(_symbols(last))

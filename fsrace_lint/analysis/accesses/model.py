@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec.structs import replace
 
+from fsrace_lint.analysis.callgraph.concurrency import Evidence
 from fsrace_lint.analysis.dataflow.process_set import Runs
 from fsrace_lint.analysis.paths.abstract_path import AbstractPath
 from fsrace_lint.files.spans import Place
@@ -16,11 +17,12 @@ from fsrace_lint.syntax.record import Record
 from fsrace_lint.syntax.unparse import spell
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fsrace_lint.analysis.callgraph.concurrency import (
         ConcurrencyMarker,
         ConcurrencyTrace,
         Doubt,
-        Evidence,
     )
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.dataflow.process_set import ProcessSet
@@ -168,7 +170,11 @@ class AccessContext(Protocol):
 
     @property
     def locked(self) -> bool:
-        """Whether an interprocess lock is held."""
+        """Whether an interprocess lock is held that excludes other processes."""
+
+    @property
+    def broken_locks(self) -> tuple[Access, ...]:
+        """What breaks the locks that are held, if none of them works."""
 
     @property
     def serialized_by(self) -> str | None:
@@ -183,8 +189,15 @@ class AccessContext(Protocol):
         """Whether the reach is certain, and no setting decides whether all ranks run the access."""
 
     @property
+    def is_opened(self) -> bool:
+        """Whether a setting decides if all ranks run the access."""
+
+    @property
     def share(self) -> Share:
         """Which processes have the same path, as far as the work is divided among them."""
+
+    def is_off_by_default(self, call_sites: Iterable[CallSite], /) -> bool:
+        """Whether several processes come to one path by a call chain only if a setting says so."""
 
     @property
     def trace(self) -> ConcurrencyTrace:
@@ -241,8 +254,13 @@ class Access(AtCall, Record, frozen=True, eq=False):
 
     @property
     def locked(self) -> bool:
-        """Whether an interprocess lock is held."""
+        """Whether an interprocess lock is held that excludes other processes."""
         return self.context.locked
+
+    @property
+    def broken_locks(self) -> tuple[Access, ...]:
+        """What breaks the locks that are held, if none of them works."""
+        return self.context.broken_locks
 
     @property
     def serialized_by(self) -> str | None:
@@ -270,9 +288,25 @@ class Access(AtCall, Record, frozen=True, eq=False):
         return self.context.certain if self.sure is None else self.sure
 
     @property
+    def is_surely_shared(self) -> bool:
+        """Whether multiple processes certainly share the path.
+
+        If ranks are certainly started, a literal file name in an unknown directory is enough.
+        """
+        if self.certain or self.path is None or self.evidence is not Evidence.EVIDENT:
+            return self.certain
+        is_divided = self.path.rank_dependent or self.path.has_work_item
+        return self.path.has_literal_name and not is_divided and not self.context.is_opened
+
+    @property
     def share(self) -> Share:
         """Which processes have the same path, as far as the work is divided among them."""
         return self.context.share
+
+    @property
+    def is_off_by_default(self) -> bool:
+        """Whether several processes come to one path only if a setting says so."""
+        return self.context.is_off_by_default((*self.inlined_chain, *self.call_chain))
 
     @property
     def evidence(self) -> Evidence:
@@ -368,6 +402,9 @@ class Access(AtCall, Record, frozen=True, eq=False):
             self.call_site.call.function.value
         ):
             return f"{self.callee}()"
+        passed = (*arguments, *(keyword.value for keyword in self.call_site.call.keywords))
+        if not any(self.path_source in spell(each) for each in passed):
+            return self.source
         first = bool(arguments) and spell(arguments[0]) == self.path_source
         return f"{self.callee}({'' if first else '..., '}{self.path_source})"
 
@@ -375,6 +412,12 @@ class Access(AtCall, Record, frozen=True, eq=False):
     def is_surely_a_path(self) -> bool:
         """Whether the API is known, and not only matched by the name of a method."""
         return not self.operation.api.startswith("*.")
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether a loop runs the access with the same path in each round."""
+        symbols = () if self.path is None else self.path.variables()
+        return bool(self.call_site.loops) and all(symbol.parameter for symbol in symbols)
 
     @property
     def is_serialized(self) -> bool:

@@ -15,8 +15,8 @@ from fsrace_lint.syntax import model as m
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from fsrace_lint.analysis.accesses.path_alternatives import PathAlternatives
     from fsrace_lint.analysis.callgraph.call_edges import CallEdge
-    from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
     from fsrace_lint.analysis.paths.abstract_path import AbstractPath
     from fsrace_lint.analysis.values.abstract_values import Binding, Environment
@@ -29,10 +29,17 @@ _DEEPEST: Final = 4
 class PathOwnership:
     """Follows the paths of functions to the arguments of all callers."""
 
-    def __init__(self, entry_states: EntryStates) -> None:
-        """Initialize for a project; nothing is computed yet."""
+    def __init__(self, alternatives: PathAlternatives, *, by_default: bool = False) -> None:
+        """Initialize for a project; nothing is computed yet.
+
+        Args:
+            alternatives: The alternatives of the paths.
+            by_default: Whether settings have their defaults.
+        """
+        self.alternatives = alternatives
+        self.entry_states = entry_states = alternatives.entry_states
         self.paths = entry_states.paths
-        self.entry_states = entry_states
+        self._by_default = by_default
 
     def of(
         self,
@@ -57,7 +64,8 @@ class PathOwnership:
         """
         if path is None:
             return False, False
-        private, certain = path.rank_dependent, path.certain
+        private = any(self._is_own(each, function, conditions) for each in path.variables())
+        certain = path.certain and private == path.rank_dependent
         names_the_file = is_folder or path.names_its_last_part
         private = private or any(
             self._share(each, function, depth, conditions) is Share.ONE
@@ -77,6 +85,12 @@ class PathOwnership:
             private, passed_certain = self._passed(parameter, function, depth, names_the_file)
             certain = certain and passed_certain
         return private, certain
+
+    def _is_own(self, symbol: PathVariable, function: LinkedFunction, conditions: Conditions) -> bool:
+        """Return whether a variable itself differs between the ranks on every way."""
+        if self._by_default and self.alternatives.is_private_by_default(symbol):
+            return True
+        return self.alternatives.are_private(symbol, function, conditions)
 
     def _is_given_to_object(self, symbol: PathVariable, function: LinkedFunction, depth: int) -> bool:
         """Return whether a variable is an argument with which an object is created, always a private one."""
@@ -119,7 +133,8 @@ class PathOwnership:
         """
         is_private = False
         others: list[CallSite] = []
-        for symbol in () if path is None else path.variables():
+        symbols = () if path is None else tuple(path.variables())
+        for symbol in dict.fromkeys((*symbols, *handed_in(symbols))):
             parameter, name = self._attribute(symbol, function)
             parameter = self.paths.parameter_of(symbol, function) or parameter
             if parameter is not None and depth <= _DEEPEST:

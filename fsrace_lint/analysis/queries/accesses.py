@@ -64,6 +64,10 @@ class AccessQueries(Linked):
         probe = self.probe_of(access)
         return probe if probe is not None and probe.found_missing and probe.path == access.path else None
 
+    def is_verified(self, access: Access) -> bool:
+        """Return whether a check before an access also reads the file: it does not accept a partial one."""
+        return self._accesses.tests.is_verified(access)
+
     def probe_where_done(self, access: Access, *, absent: bool) -> ExistenceCheck | None:
         """Return the nearest existence check of its path in the function that runs the operation itself."""
         done = access

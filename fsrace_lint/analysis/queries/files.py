@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.accesses.model import Reach
-from fsrace_lint.analysis.callgraph.concurrency import Evidence
+from fsrace_lint.analysis.callgraph.concurrency import Entry, Evidence
 from fsrace_lint.analysis.paths.abstract_path import RANK_ALONE, AbstractPath
 from fsrace_lint.analysis.queries.accesses import AccessQueries
 from fsrace_lint.engine.query import query
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _FILLING: Final = frozenset({"write", "copy", "download", "rename"})
 """The operations that put content into a file."""
+_CREATING: Final = _FILLING | {"create", "mkdir"}
 
 
 class FileQueries(AccessQueries):
@@ -40,16 +41,35 @@ class FileQueries(AccessQueries):
 
     def is_marker(self, access: Access) -> bool:
         """Return whether an access creates an empty file to which no code of its module writes."""
-        if not access.operation.empty:
-            return False
-        functions = access.leaf_call.function.module.functions
-        others = (other for each in functions for other in self._accesses.direct(each))
-        return not any(
-            other.op in _FILLING
-            and not other.operation.empty
-            and (other.operation.path == access.operation.path or other.path == access.path is not None)
-            for other in others
+        return access.operation.empty and not any(
+            other.op in _FILLING and not other.operation.empty for other in self._others(access)
         )
+
+    def is_accepted_alone(self, write: Access) -> bool:
+        """Return whether the check before a write accepts the file, whatever else exists.
+
+        If the check also asks for a file that is created later, a partial file is not accepted. A file with
+        fixed text, which no code of its module reads, only shows that the other files exist.
+        """
+        is_fixed = self._accesses.is_marker(write) and all(each.op != "read" for each in self._others(write))
+        created = [
+            other.path
+            for other in self._accesses.all_accesses(write.call_site.function)
+            if other.op in _CREATING and (is_fixed or other.comes_after(write)) and other.path != write.path
+        ]
+        for literal in write.call_site.state.conditions:
+            probes = self._accesses.tests.among((literal,), write.call_site.call)
+            missing = [each.path for each in probes if each.found_missing and not each.is_implied]
+            if write.path in missing and any(path in created for path in missing):
+                return False
+        return True
+
+    def _others(self, access: Access) -> Iterator[Access]:
+        """Yield the accesses to the path of an access in its module."""
+        for function in access.leaf_call.function.module.functions:
+            for other in self._accesses.direct(function):
+                if other.operation.path == access.operation.path or other.path == access.path is not None:
+                    yield other
 
     def is_surely_raced(self, access: Access) -> bool:
         """Return whether there is evidence `EVIDENT` that multiple processes run an access concurrently."""
@@ -81,6 +101,13 @@ class FileQueries(AccessQueries):
         """
         named = self._file_names.is_expected(write)
         return named or write.operation.saves_model or self._is_passed_on_later(write)
+
+    def is_called_from_outside(self, access: Access) -> bool:
+        """Return whether only the users of a package call what runs an access: code outside the project."""
+        source, *below = access.call_site.function.module.name.split(".")
+        package = f"{source}.{below[0]}" if source == "src" and below else source
+        is_packaged = bool(below) and self.flows.table.exact(package) is not None
+        return is_packaged and access.trace.entry is Entry.CALL
 
     def _is_passed_on_later(self, write: Access) -> bool:
         """Return whether the function of a write later reads the file, or passes its path to the project."""

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fsrace_lint.analysis.accesses.accesses import Accesses
 from fsrace_lint.analysis.accesses.explanations import Explanations
 from fsrace_lint.analysis.accesses.file_names import FileNames
+from fsrace_lint.analysis.accesses.prepared_data import PreparedData
 from fsrace_lint.analysis.accesses.vanishing_files import VanishingFiles
 from fsrace_lint.analysis.callgraph.entry_states import EntryStates
 from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
+from fsrace_lint.analysis.callgraph.rank_starts import RankStarts
 from fsrace_lint.analysis.paths.storage import Storage
+from fsrace_lint.analysis.synchronization.agreed_attributes import AgreedAttributes
 from fsrace_lint.analysis.synchronization.before_init import BeforeInit
 from fsrace_lint.analysis.synchronization.event_sequences import EventSequences
 from fsrace_lint.analysis.synchronization.idioms import Idioms
+from fsrace_lint.analysis.synchronization.locks.broken_locks import BrokenLocks
 from fsrace_lint.analysis.synchronization.locks.lock_files import LockFiles
 from fsrace_lint.analysis.synchronization.locks.lock_misuses import LockMisuses
 from fsrace_lint.analysis.synchronization.locks.locks import Locks
@@ -92,6 +96,8 @@ class Linked:
         self.entry_states = EntryStates(self.flows)
         self.programs = Programs(self.flows.table, launches, installed)
         self._accesses = Accesses(self.entry_states, self.storage, self.programs)
+        self._rank_starts = RankStarts(self.flows)
+        self._prepared_data = PreparedData(self.entry_states, self._accesses.effects)
         self._file_names = FileNames(self.entry_states)
         self._before_init = BeforeInit(self.entry_states)
         self._idioms = Idioms(self.entry_states, self._before_init)
@@ -102,12 +108,14 @@ class Linked:
         )
         self._polling = Polling(self._accesses)
         self._divergences = Divergences(self.sequences)
+        self._agreed_attributes = AgreedAttributes(self.sequences)
         self._unordered_pairs = UnorderedPairs(self.sequences, self._polling)
         self._node_visibility = NodeVisibility(self._accesses, self.sequences)
         self._per_node = PerNode(self._accesses)
         self._sleeps = Sleeps(self.sequences, self._polling.limits)
         self._locks = Locks(self.entry_states, self._accesses)
         self._lock_misuses = LockMisuses(self._locks, self._accesses.tests, self.sequences)
+        self._accesses.contexts.broken_locks = BrokenLocks(self._lock_misuses)
         self._vanishings = VanishingFiles(self._accesses)
         self._lock_files = LockFiles(self._accesses)
         wanted = None if targets is None else frozenset(targets)

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from fsrace_lint.analysis.accesses.confidence import Confidence
 from fsrace_lint.analysis.accesses.model import ASKING, LOOKING
+from fsrace_lint.analysis.callgraph.chain_steps import place_of
 from fsrace_lint.analysis.callgraph.concurrency import Evidence
+from fsrace_lint.analysis.dataflow.process_set import TOP
 from fsrace_lint.analysis.queries.accesses import AccessQueries, are_one_after_another
 
 if TYPE_CHECKING:
@@ -16,12 +19,12 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.accesses.model import Access, ExistenceCheck
     from fsrace_lint.analysis.accesses.vanishing_files import DirectoryListing, VanishingFile
+    from fsrace_lint.analysis.synchronization.agreed_attributes import OneSidedAttribute
     from fsrace_lint.analysis.synchronization.event_sequences import SequenceItem
-    from fsrace_lint.analysis.synchronization.model import Misuse, TestBeforeInit
+    from fsrace_lint.analysis.synchronization.model import Divergence, Misuse, TestBeforeInit
     from fsrace_lint.analysis.synchronization.node_visibility import Absence
     from fsrace_lint.analysis.synchronization.per_node import PerNodeAccess
     from fsrace_lint.analysis.synchronization.polling import Poll
-    from fsrace_lint.analysis.synchronization.rank_divergence import Divergence
     from fsrace_lint.analysis.synchronization.sleeps import Sleep
     from fsrace_lint.analysis.synchronization.unordered_pairs import UnorderedPair
     from fsrace_lint.catalog import Op
@@ -35,6 +38,11 @@ class OrderingQueries(AccessQueries):
         """Yield the collectives that some ranks skip, in source order."""
         for divergence in self.each_acting(self._divergences.of):
             yield replace(divergence, sync_point=self._traced(divergence.sync_point))
+
+    def one_sided_attributes(self) -> Iterator[OneSidedAttribute]:
+        """Yield the attributes that all ranks must read or set together, and that only some ranks do."""
+        for found in self.each(self._agreed_attributes.of):
+            yield replace(found, event=self._traced(found.event))
 
     def _traced(self, item: SequenceItem) -> SequenceItem:
         """Return an event of one of many ranks with the evidence for them.
@@ -75,6 +83,51 @@ class OrderingQueries(AccessQueries):
         )
         read = (step.path for step in earlier if step.op in ASKING - LOOKING)
         return path is not None and any(each is not None and each.is_within(path) for each in read)
+
+    def highest_confidence(self, access: Access) -> Confidence:
+        """Return the highest confidence that the order of the processes allows for an access.
+
+        It is low if the other processes find what one process made in a hook before, or before it started
+        them; or if all of them wait between a download and the first read.
+        """
+        is_late = self._skips(access) and (self._precedes_ranks(access) or self._is_awaited_by_all(access))
+        return Confidence.LOW if is_late or self._prepared_data.holds(access) else Confidence.HIGH
+
+    def _is_awaited_by_all(self, access: Access) -> bool:
+        """Return whether all processes wait for each other after a download, and before they read it.
+
+        Those that download it at the same time write the same.
+        """
+        if access.op not in {"download", "extract"} or access.operation.skips:
+            return False
+        steps = self.sequences.of(access.call_site.function)
+        here, before = (access.call_site, access.leaf_call), access.call_site.state.conditions
+        tests = {each for each in before if any(self._accesses.tests.among([each], access.call_site.call))}
+        asks_for_job = self._accesses.evidence.markers.asks_for_job
+        places = (i for i, step in enumerate(steps) if (step.call_site, step.leaf_call) == here)
+        for step in steps[next(places, len(steps)) :]:
+            reads = step.op in ASKING - LOOKING
+            if reads and (step.path is None or access.path is None or step.path.is_within(access.path)):
+                return False
+            own = [each for each in step.conditions if each not in before and not asks_for_job(each)]
+            if step.sync_point and step.processes == TOP and not own and tests.isdisjoint(step.conditions):
+                return True
+        return False
+
+    def _skips(self, access: Access) -> bool:
+        """Return whether a process skips an access if the path exists."""
+        return access.operation.skips or self.cache_test_of(access) is not None
+
+    def _precedes_ranks(self, access: Access) -> bool:
+        """Return whether an access runs before the program starts its other ranks, unless all are launched.
+
+        They run it later, and find what the first process has made.
+        """
+        marker = access.marker if access.evidence is Evidence.EVIDENT else None
+        for start in self._rank_starts.after((access.call_site, *access.call_chain)):
+            if marker is None or marker.place == place_of(start.function, start.call.span):
+                return True
+        return False
 
     def is_only_way_to(self, access: Access) -> bool:
         """Return whether an access can be reached only through the call at which it is reported.

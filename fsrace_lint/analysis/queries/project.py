@@ -6,6 +6,8 @@ import copy
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.accesses.explanations import Reason
+from fsrace_lint.analysis.callgraph.concurrency import Evidence
+from fsrace_lint.analysis.dataflow.process_set import Runs, runs
 from fsrace_lint.analysis.queries.files import FileQueries
 from fsrace_lint.analysis.queries.locks import LockQueries
 from fsrace_lint.analysis.queries.ordering import OrderingQueries
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
     from fsrace_lint.analysis.accesses.model import Access
-    from fsrace_lint.analysis.callgraph.concurrency import Evidence
     from fsrace_lint.catalog import Op
     from fsrace_lint.files.spans import Span
     from fsrace_lint.program.modules import Module
@@ -68,13 +69,15 @@ class Project(FileQueries, LockQueries, OrderingQueries):
     def evidence_of_difference(self, access: Access) -> Evidence:
         """Return the evidence that multiple processes run the calls that make the path of an access differ.
 
-        The calls can be on a branch that is not on the call chain to the access.
+        The calls can be on a branch that is not on the call chain to the access, or that one process takes.
         """
         evidence = access.evidence
         for source in self._explanations.sources(access):
             for call_site in self.flows.call_sites(source.scope.function):
                 if call_site.call is source.expr:
-                    evidence = min(evidence, self._accesses.evidence.trace(call_site).evidence)
+                    here = self._accesses.evidence.trace(call_site).evidence
+                    is_alone = runs(self.entry_states.processes(call_site)) is Runs.ONE
+                    evidence = Evidence.NONE if is_alone else min(evidence, here)
         return evidence
 
     def statistics(self) -> dict[str, int]:
