@@ -54,7 +54,12 @@ A scope is the group in which a process is rank 0, or what a rank counts:
 * `"node"`: the nodes of the job;
 * `"worker"`: the workers of one process."""
 
-_TYPES: Final[dict[type, str]] = {str: "string", bool: "boolean", tuple: "array of strings"}
+_TYPES: Final[dict[type, str]] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    tuple: "array of strings",
+}
 
 
 def page() -> str:
@@ -208,6 +213,8 @@ def _value(value: Any) -> str:
 
 
 def _toml(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml, value))}]"
     return str(value).lower() if isinstance(value, bool) else f'"{value}"'
 
 

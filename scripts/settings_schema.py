@@ -205,7 +205,11 @@ def _value(class_: type[CatalogEntry], field: msgspec.structs.FieldInfo) -> Sche
     """Say what a key of an entry takes."""
     key = field.name
     if key == "names":
-        form = f"{_NAME}|{_PLACE}" if class_ is catalog.KINDS["node-local"] else _NAME
+        forms = {
+            catalog.KINDS["node-local"]: f"{_NAME}|{_PLACE}",
+            catalog.KINDS["command"]: r"[\w+-]+(?: [\w+-]+)*",
+        }
+        form = forms.get(class_, _NAME)
         return {**_array({"type": "string", "pattern": f"^(?:{form})$"}), "minItems": 1}
     if issubclass(class_, Returns) and key == "type":
         return {"type": "string", "pattern": f"^{_DOTTED}$"}

@@ -48,7 +48,9 @@ class Catalog:
         self.last_names: dict[str, frozenset[str]] = {
             kind: frozenset(name.rpartition(".")[2] for name in table) for kind, table in self._tables.items()
         }
-        self._listed = frozenset(name for table in self._tables.values() for name in table)
+        self._listed = frozenset(
+            name for kind, table in self._tables.items() if kind != "command" for name in table
+        )
         self._any: dict[tuple[tuple[str, ...], str], bool] = {}
         self._in_process = tuple(f"{name}." for name in self._tables["in-process"])
         self.libraries = frozenset(name.partition(".")[0] for name in self._listed if "." in name)

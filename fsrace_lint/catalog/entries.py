@@ -77,6 +77,10 @@ class Effect(CatalogEntry, frozen=True, kw_only=True):
 
     The default path follows after `=`: `0:root=data`.
     """
+    fallback: str = ""
+    """The argument with the path if the call omits that one, or passes None."""
+    beside: str = ""
+    """The argument with a file, whose directory is the path if the call omits the path, or passes None."""
     target: str = ""
     """The argument with the new path of a rename."""
     mode: str = ""
@@ -102,6 +106,10 @@ class Effect(CatalogEntry, frozen=True, kw_only=True):
 
     Without `=true`, no process does it if the call omits the argument.
     """
+    otherwise: Op | None = None
+    """The operation if the call omits that argument, or passes false."""
+    within: str = ""
+    """The directory that contains the path, if the call names it without one."""
     guard: First | None = None
     """The scope in which only rank 0 accesses the path, even if all ranks call it."""
     globally: bool | str = False
@@ -119,7 +127,16 @@ class Effect(CatalogEntry, frozen=True, kw_only=True):
     progress: str = ""
     """The argument that only controls how the progress of a download is shown."""
 
-    ARGUMENTS: ClassVar[tuple[str, ...]] = ("path", "target", "mode", "flags", "url", "progress")
+    ARGUMENTS: ClassVar[tuple[str, ...]] = (
+        "path",
+        "fallback",
+        "beside",
+        "target",
+        "mode",
+        "flags",
+        "url",
+        "progress",
+    )
     FLAGS: ClassVar[tuple[str, ...]] = (
         "tolerant",
         "exclusive",
@@ -177,8 +194,9 @@ class Variable(CatalogEntry, frozen=True, kw_only=True):
 class EnvironmentEntry(CatalogEntry, frozen=True, kw_only=True):
     """An environment variable that a launcher or the machine sets."""
 
-    means: Literal["rank", "size", "host", "job"]
-    """The value: the rank of this process, the world size, the host name, or the number of a job."""
+    means: Literal["rank", "size", "host", "job", "address"]
+    """The value: the rank of this process, the world size, the host name, the number of a job, or the address
+    at which the processes of a job meet."""
     scope: RankScope = "global"
     """What the rank counts."""
 
@@ -224,7 +242,7 @@ class Callback(CatalogEntry, frozen=True, kw_only=True):
     """A call that stores the function passed to it, which another method of the same object runs later."""
 
     runs_in: str
-    """The name of that method. A call of it in the same function runs the stored function."""
+    """The name of that method. A call of it in the same function, or else in the file, runs the function."""
 
 
 class FirstContext(CatalogEntry, frozen=True, kw_only=True):
@@ -276,10 +294,20 @@ class Returns(CatalogEntry, frozen=True, kw_only=True):
 
     type: str
     """The qualified name of the class."""
+    named_by: str = ""
+    """The argument with the name of a more specific class, also as a key of a dictionary that is passed."""
     is_property: bool = False
     """Whether it is a property."""
     item: str = ""
     """The position of the object in the resulting tuple. Empty if the object is the whole result."""
+    protocol: str = ""
+    """The argument with the protocol that decides the class, such as `s3`."""
+    url: str = ""
+    """The argument with the URL whose protocol decides the class. Without one, it is `file`."""
+    by_protocol: tuple[str, ...] = ()
+    """The class for each protocol, written `file=library.LocalFiles`. For others, the class is `type`."""
+
+    ARGUMENTS: ClassVar[tuple[str, ...]] = ("protocol", "url")
 
 
 class Collective(CatalogEntry, frozen=True, kw_only=True):
@@ -289,6 +317,15 @@ class Collective(CatalogEntry, frozen=True, kw_only=True):
     """Which ranks wait: all for all, the receivers for the source, or the destination for the other ranks."""
     when: Literal["always", "model"] = "always"
     """Whether this is always so, or only if a model to divide among the processes is passed."""
+
+
+class Agreement(CatalogEntry, frozen=True, kw_only=True):
+    """An attribute that all ranks must read or set together, because collectives depend on it."""
+
+    use: Literal["read", "set"]
+    """What they must do together: reading it calls a collective, or its value decides how long they train."""
+    of: tuple[str, ...] = ()
+    """The usual names of the object, for a name of the form `*.last`."""
 
 
 class Signal(CatalogEntry, frozen=True, kw_only=True):
@@ -325,8 +362,12 @@ class Launch(CatalogEntry, frozen=True, kw_only=True):
     """Whether this call creates the process group."""
     count: str = ""
     """The argument with the number of processes. A value of 1 means a single process."""
+    rank: str = ""
+    """The argument with the rank of the process in the group."""
+    address: str = ""
+    """The argument with the address at which the processes meet."""
 
-    ARGUMENTS: ClassVar[tuple[str, ...]] = ("count",)
+    ARGUMENTS: ClassVar[tuple[str, ...]] = ("count", "rank", "address")
 
 
 class Spawn(CatalogEntry, frozen=True, kw_only=True):
@@ -374,6 +415,8 @@ class Private(CatalogEntry, frozen=True, kw_only=True):
     """The argument with the parent directory. If the call omits it, the path is on the disk of the node."""
     is_fine: bool = False
     """Whether the value is a time with fractions of a second, so that no two processes get the same."""
+    is_day: bool = False
+    """Whether the value is a date, which is the same in all processes that start together."""
 
     ARGUMENTS: ClassVar[tuple[str, ...]] = ("folder",)
 
@@ -413,12 +456,76 @@ class InProcess(PlainEntry, frozen=True, kw_only=True):
     """A module whose locks and barriers coordinate threads or tasks of one process, not processes."""
 
 
-class Program(PlainEntry, frozen=True, kw_only=True):
-    """A call that runs the program in its first argument."""
+class Program(CatalogEntry, frozen=True, kw_only=True):
+    """A call that runs the program in its first argument: a list of words, or a text for a shell."""
+
+    spread: bool = False
+    """Whether the words are the positional arguments of the call, and not one argument."""
+    checked: bool | str = False
+    """Flags that make the call raise an exception if the program fails (any one is enough)."""
+
+    FLAGS: ClassVar[tuple[str, ...]] = ("checked",)
+
+
+class CommandEntry(CatalogEntry, frozen=True, kw_only=True):
+    """A command that a program or a shell runs, and what it does to a path.
+
+    The name is the program, with the words that choose what it does: `git clone`. Places in a command are
+    options, or the number of an argument that is not an option: `-O --output-document`, `1`, or `-1` for the
+    last one. The first one that the command contains counts. Instead of options, `true` means always.
+    """
+
+    op: Op | None = None
+    """The operation; none for a command that only runs another one."""
+    runs: Literal["words", "text"] | None = None
+    """How it contains another command that it runs, at `path`: as the remaining words, or as a text."""
+    path: str = ""
+    """The place of the path that it creates, changes, or deletes."""
+    folder: str = ""
+    """The options with the directory in which it works."""
+    here: str = ""
+    """Options with which it creates files in its directory if `path` is missing (any one is enough)."""
+    target: str = ""
+    """The place of the new path of a rename."""
+    least: int = 0
+    """The minimum number of arguments that are not options."""
+    most: int = 0
+    """The maximum number of these arguments; 0 if there is none."""
+    values: str = ""
+    """The options that take a value, in addition to those in `path` and `folder`."""
+    needs: str = ""
+    """The options without which it does nothing (any one is enough)."""
+    without: str = ""
+    """The options with which it does something else."""
+    remote: str = ""
+    """Prefixes of paths on another host. It downloads from such a path to one without a prefix."""
+    letters: bool = True
+    """Whether one-letter options can be combined in one word, as in `-xzf`."""
+    dashless: bool = False
+    """Whether the first word can consist of one-letter options without a dash, as in `tar xf`."""
+    tolerant: str = ""
+    """Options with which it accepts the result of another process (any one is enough)."""
+    exclusive: bool = False
+    """Whether it fails if the path exists."""
+    atomic: bool = False
+    """Whether each file appears atomically."""
+    in_place: str = ""
+    """The options with which it does not."""
+    appends: str = ""
+    """Options with which it keeps the content of the file (any one is enough)."""
+    tree: str = ""
+    """Options with which it copies or deletes a directory with its whole content (any one is enough)."""
 
 
 class Driver(PlainEntry, frozen=True, kw_only=True):
     """A call that one process makes to start the processes of a cluster, or to send work to them."""
+
+
+class Rerun(CatalogEntry, frozen=True, kw_only=True):
+    """A call that starts the other ranks of a job: processes that run the program from its beginning.
+
+    If a launcher has started all ranks, it starts none.
+    """
 
 
 class ArgumentParser(CatalogEntry, frozen=True, kw_only=True):

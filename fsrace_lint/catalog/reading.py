@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _DOTTED: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _LAST: Final = re.compile(r"\*\.[^\W\d]\w*")
 _PLACE: Final = re.compile(r"/\S*|\$\w+")
+_WORDS: Final = re.compile(r"[\w+-]+(?: [\w+-]+)*")
+_FORMS: Final = {"node-local": (_DOTTED, _LAST, _PLACE), "command": (_WORDS,)}
 
 
 def document(text: str, origin: str) -> dict[str, Any]:
@@ -79,12 +81,12 @@ def _entry(row: Any, kind: str, place: str, default_source: str) -> CatalogEntry
     entry = _converted(row, KINDS[kind], place)
     if not entry.names:
         raise CatalogError(f"{place}: `names` must not be empty")
-    forms = (_DOTTED, _LAST, _PLACE) if kind == "node-local" else (_DOTTED, _LAST)
     for name in entry.names:
-        if not any(form.fullmatch(name) for form in forms):
-            raise CatalogError(f"{place}: `names`: `{name}` is not a dotted name or `*.name`")
-    if isinstance(entry, Returns) and not _DOTTED.fullmatch(entry.type):
-        raise CatalogError(f"{place}: `type`: `{entry.type}` is not a dotted name")
+        if not any(form.fullmatch(name) for form in _FORMS.get(kind, (_DOTTED, _LAST))):
+            form = "words separated by spaces" if kind == "command" else "a dotted name or `*.name`"
+            raise CatalogError(f"{place}: `names`: `{name}` is not {form}")
+    if isinstance(entry, Returns):
+        _check_types(entry, place)
     if not entry.source.strip():
         if not default_source:
             raise CatalogError(
@@ -93,6 +95,15 @@ def _entry(row: Any, kind: str, place: str, default_source: str) -> CatalogEntry
         entry = msgspec.structs.replace(entry, source=default_source)
     _check_arguments(entry, place)
     return entry
+
+
+def _check_types(entry: Returns, place: str) -> None:
+    if not _DOTTED.fullmatch(entry.type):
+        raise CatalogError(f"{place}: `type`: `{entry.type}` is not a dotted name")
+    for pair in entry.by_protocol:
+        protocol, is_pair, class_ = pair.partition("=")
+        if not (protocol and is_pair and _DOTTED.fullmatch(class_)):
+            raise CatalogError(f"{place}: `by-protocol`: `{pair}` is not of the form `protocol=dotted.name`")
 
 
 def _converted(row: Any, class_: type[CatalogEntry], place: str) -> CatalogEntry:  # a TOML value of any type
