@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.accesses.vanishing_files import DirectoryListing
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.synchronization.event_sequences import SequenceItem as Happening
-    from fsrace_lint.analysis.synchronization.model import Misuse
-    from fsrace_lint.analysis.synchronization.rank_divergence import Divergence
+    from fsrace_lint.analysis.synchronization.model import Divergence, Misuse
     from fsrace_lint.syntax import model as m
 
 STORAGE: Final = ("filesystem", "shared-paths", "local-paths")
@@ -172,7 +171,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             severity=_severity(self.highest_severity, certainty),
             evidence=access.evidence.name.lower(),
             strict=strict or self.default_from is None or access.evidence < self.default_from,
-            related=(*related, *_reached(access)),
+            related=(*related, *_unprotected(access), *_reached(access)),
             witness=witness,
             fix=fix if access.call_site.call.exact else None,
             confidence=certainty.name.lower(),
@@ -210,6 +209,14 @@ def _scenario(found: Access | Happening | Misuse) -> str:
     if found.evidence is Evidence.PLAUSIBLE:
         return _ENTRIES[found.trace.entry] if isinstance(found, Access) else "calls"
     return "ranks" if found.evidence >= Evidence.LIKELY else ""
+
+
+def _unprotected(found: Access | Happening | Misuse) -> Iterable[Related]:
+    """Yield what breaks the locks that are held at an operation."""
+    for access in dict.fromkeys(found.broken_locks if isinstance(found, Access) else ()):
+        why = "its file is deleted here" if access.op == "delete" else "its name differs between processes"
+        if access.span != found.span:
+            yield related(access, f"the lock around this does not work: {why}")
 
 
 def _reached(access: Access | Happening | Misuse) -> Iterable[Related]:
@@ -324,7 +331,7 @@ def happens(step: Happening) -> Place:
 
 _MISSING: Final = {
     "branch": "skips this branch",
-    "exit": "returns early",
+    "exit": "leaves early",
     "loop": "runs a different number of iterations",
     "first": "waits until process 0 leaves the context",
     "function": "does not run this",
@@ -379,7 +386,9 @@ def _missed(divergence: Divergence) -> str:
         case "function":
             return f"{collective} waits for all ranks, but only some ranks run {code(divergence.test + '()')}"
         case "loop":
-            return f"ranks can disagree on how many iterations over {test} call {collective}"
+            return (
+                f"ranks can disagree on how many iterations over {test} call {collective}{_cause(divergence)}"
+            )
     if divergence.is_by_error:
         if divergence.is_after_failure:
             return f"only ranks on which {test} fails reach {collective}"
@@ -390,6 +399,15 @@ def _missed(divergence: Divergence) -> str:
         return f"some ranks might skip {collective}: {test} can differ between ranks"
     check = f"the check {test} (line {divergence.place.span.line}) depends on {code(divergence.source.call)}"
     return f"some ranks might skip {collective}: {check}, which can differ between ranks"
+
+
+def _cause(divergence: Divergence) -> str:
+    """Return what decides how often a loop runs, if it is not in the test of the loop."""
+    if divergence.source is not None:
+        return f", which depends on {code(divergence.source.call)}"
+    difference = divergence.difference
+    by_rank = difference is not None and difference.kind == "rank"
+    return f", depending on {code(spell(difference.expr))}" if difference is not None and by_rank else ""
 
 
 _DECIDING: Final = {
@@ -417,14 +435,14 @@ def _waiting_at(sync_point: Happening) -> Iterable[Related]:
 def double_create_witness(probe: ExistenceCheck, access: Access) -> Witness:
     """Return the interleaving in which two processes both find a path missing.
 
-    The slower process fails if it creates a link or copies a tree, or if the code rejects an existing path.
-    Otherwise it overwrites what the faster process created.
+    The slower process fails if it creates a link or copies a tree. Otherwise it overwrites what the faster
+    process created. If the code rejects an existing path, the slower process finds it present.
 
     Args:
         probe: The existence check.
         access: The operation that creates the path.
     """
-    if access.op in {"link", "mkdir"}:
+    if access.op in {"link", "mkdir"} and not probe.refuses:
         return check_then_act_witness(probe, access, "FileExistsError")
     first = WitnessStep(0, probe.path_source, probe.answer)
     made = WitnessStep(0, access.display, "done")

@@ -75,6 +75,7 @@ RULE = Rule(
     code="FSR102",
     name="check-then-create",
     cwe=367,
+    is_tentative=True,
     remedies=CREATING,
     promises=(Promise.TRUNC, Promise.SYMLINK, Promise.EXCL),
 )
@@ -115,9 +116,10 @@ def _after_check(project: Project, group: list[tuple[ExistenceCheck, Access]]) -
     others = (*(other for _, other in group[1:]), *project.created_beside(probe, access))
     return RULE.finding(
         access,
-        created_after_check(_KINDS.get(access.op, "file"), access),
+        created_after_check("directory" if access.operation.tree else _KINDS.get(access.op, "file"), access),
         witness=double_create_witness(probe, access),
         related=[tested(probe, access), *done_at(access), *(related(each, _BESIDE) for each in others)],
         fix=for_creation(probe, access),
         strict=_is_strict(project, probe, access),
+        at_most=project.highest_confidence(access),
     )

@@ -88,12 +88,13 @@ def check(project: Project) -> Iterator[Finding]:
                 fix=msgspec.structs.replace(EXIST_OK, applicability=_applicability(probe, mkdir)).at(
                     mkdir, probe.span if probe.is_whole_test else None
                 ),
+                at_most=project.highest_confidence(mkdir),
             )
 
 
 def _is_refused(project: Project, probe: ExistenceCheck, mkdir: Access) -> bool:
     """Tell whether the processes of one job, which do not meet in between, refuse what one of them made."""
-    asked = probe.asks_presence and probe.is_implied and probe.path == mkdir.path
+    asked = probe.asks_presence and probe.is_implied and probe.path == mkdir.path and not mkdir.is_repeated
     by_all = mkdir.evidence >= Evidence.LIKELY and not mkdir.is_one_of_group
     return (
         asked

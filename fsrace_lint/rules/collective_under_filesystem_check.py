@@ -31,13 +31,15 @@ Good:
 Ranks can also disagree if the condition uses a listing (`os.listdir()`, `glob`), a clock
 (`time.time()`), the host name, an exception from a filesystem call, or a random number without a
 seed. The rule reports these too. It also reports a loop that calls a collective once for each entry
-of a listing. And it reports a save in which all ranks take part, if each rank looks for a free name
-by itself (such as the next `version_N`): the ranks can choose different names.
+of a listing, and a loop whose end each rank determines by such a check. And it reports a save in
+which all ranks take part, if each rank looks for a free name by itself (such as the next
+`version_N`): the ranks can choose different names.
 
 The confidence is high if the program changes what the ranks check, or may create it, and no barrier
 orders the change and the check. It is also high for a clock, a random number, and a path on the disk
 of one node. It is medium if each rank checks a path of its own, or if the check runs elsewhere, such as
-in a constructor. Otherwise, such as for a checkpoint of an earlier run, all ranks usually get the same
+in a constructor. It is also medium if a loop checks one path repeatedly, or starts at a step that each
+rank looks for. Otherwise, such as for a checkpoint of an earlier run, all ranks usually get the same
 answer, and the confidence is low.
 
 Not reported when:

@@ -31,16 +31,15 @@ the process is killed during the write, the next run takes the partial file for 
 cache is reported only if multiple processes clearly run the code.
 
 Not reported when:
-* the file is renamed or deleted afterwards, or its name says that it is temporary;
-* the call only appends to the file;
+* the call only appends, or the file is renamed or deleted afterwards, or its name says it is temporary;
 * all processes clearly write the file at once (FSR201 reports that, or FSR102 if a check comes first);
-* the code raises on purpose if the file exists;
+* the code raises on purpose if the file exists, or accepts it only with a later file or by its content;
 * a lock is held for the write, and the file is not a cache;
 * the file is a cache, and a lock is held for the write but not for the check (FSR504 reports that), unless
   you pass `--profile strict`. A lock for both does not help after a crash: the partial file stays;
 * the script runs in a single process, unless you pass `--profile strict`;
 * the file is a checkpoint or an index whose name suggests neither a pointer nor a state file (`model.pt`),
-  unless you pass `--profile strict`.
+  unless the function reads the index before it writes it, or you pass `--profile strict`.
 """
 
 from __future__ import annotations
@@ -86,27 +85,28 @@ def _is_trusted(project: Project, write: Access) -> bool:
         return False
     name, skipped = project.name_of(write), project.probe_of_itself(write)
     if skipped is not None:
-        return not skipped.refuses
+        return not (skipped.refuses or project.is_verified(write)) and project.is_accepted_alone(write)
     hinted = name.may_be_of_a_run or (write.op == "copy" and name.hints_checkpoint)
     return not write.locked and (name.may_be_read_back or name.is_read_back or hinted)
 
 
 def _is_strict(project: Project, write: Access) -> bool:
-    cached = write.evidence >= Evidence.LIKELY and project.probe_of_itself(write) is not None
+    name, cached = project.name_of(write), write.evidence >= Evidence.LIKELY
+    cached = cached and project.probe_of_itself(write) is not None
     cached = cached and not (write.is_contended and project.is_created_after_check(write))
-    return project.is_only_locked(write) or not (cached or project.name_of(write).is_read_back)
+    trusted = cached or name.is_read_back or (name.describes and project.is_used_before(write))
+    return project.is_only_locked(write) or not trusted
 
 
 def _overwritten(project: Project, write: Access) -> Finding:
     read = WitnessStep(1, f"reads {code(write.path_source)}", "partial")
     is_new = project.probe_of_itself(write) is not None
     lost = "takes it for complete" if is_new else "finds it, and the old content is lost"
+    steps = (WitnessStep(0, write.display, "truncates it"), _KILLED, read)
     return RULE.finding(
         write,
         f"a crash while {code(write.path_source)} is written in place leaves a partial file",
-        witness=Witness(
-            (WitnessStep(0, write.display, "truncates it"), _KILLED, read), f"the next run {lost}"
-        ),
+        witness=Witness(steps, f"the next run {lost}"),
         related=done_at(write),
         fix=ATOMIC_WRITE.at(write),
         strict=_is_strict(project, write),

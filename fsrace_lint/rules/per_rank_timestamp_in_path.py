@@ -37,7 +37,7 @@ Not reported when:
 * the same function broadcasts a value from one rank to all ranks, such as the name;
 * the path also contains the rank or the PID, so each process is meant to have its own path;
 * the name says that the file is temporary, or the file is renamed afterwards;
-* a random value (`uuid4()`) is only in the name of the file;
+* the name contains only a date, or a random value (`uuid4()`) is only in the name of the file;
 * with the default profile: it is unclear that ranks are started and read the clock;
 * with the default profile: the timestamp is in the name of a file, or the directory name is random;
 * with the default profile: another part of the path is unknown.

@@ -29,24 +29,16 @@ Not reported when:
 * with the default profile: only one process waits, or the code waits until a path is deleted;
 * with the default profile: the wait is limited to ten minutes or more, or to a time that is not known;
 * with the default profile: the ranks synchronize before the wait, so only the filesystem can lag;
-* with the default profile: a helper receives the path, unless its caller creates and keeps the file.
+* with the default profile: a helper receives the path, unless its caller creates and keeps the file;
+* with the default profile: the function creates the file itself, as an empty file or with fixed text, and
+  deletes it or first checks for it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.rules.base import (
-    Evidence,
-    Promise,
-    Related,
-    Rule,
-    Witness,
-    WitnessStep,
-    called,
-    code,
-    done_at,
-)
+from fsrace_lint.rules.base import Evidence, Promise, Rule, Witness, WitnessStep, called, code, done_at
 from fsrace_lint.rules.remedies import WAIT_IN_BARRIER
 
 if TYPE_CHECKING:
@@ -55,6 +47,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.analysis.synchronization.polling import Poll
     from fsrace_lint.findings.finding import Finding
+    from fsrace_lint.rules.base import Related
 
 RULE = Rule(
     code="FSR407",
@@ -80,7 +73,7 @@ def check(project: Project) -> Iterator[Finding]:
             f"polling for {code(poll.access.path_source)}: {_end(poll)}",
             witness=_witness(poll, is_short=is_short),
             related=_seen(poll),
-            strict=is_patient or alone or poll.is_for_one or until_gone or poll.is_handed,
+            strict=is_patient or alone or until_gone or poll.is_minor,
         )
 
 
@@ -118,8 +111,14 @@ def _witness(poll: Poll, *, is_short: bool) -> Witness:
         WitnessStep(1, f"looks for {path}", "exists"),
         WitnessStep(1, f"uses {path}"),
     )
+    left = (
+        WitnessStep(1, f"looks for {path}", "exists, from an earlier run"),
+        WitnessStep(0, f"creates {path}"),
+    )
+    if poll.is_left:
+        return Witness(left, "a process continues before this run has created the file")
     if not poll.is_for_presence:
         return Witness(gone, f"a process never notices that {path} was gone")
-    if is_short and not poll.is_left:
+    if is_short:
         return Witness(late, "the process that gave up is missing in the next collective")
     return Witness(early, f"a process can use an incomplete or outdated {path}")

@@ -238,7 +238,7 @@ SAVE_WITH_ALL: Final = _sketch(
     "if the save function is a collective: call it on every rank, and let the library choose the writer"
 )
 
-COPY_ASIDE: Final = _sketch("copy to a temporary directory next to it, then rename that directory")
+COPY_ASIDE: Final = _sketch("create it as a temporary directory next to it, then rename that directory")
 CREATING: Final = (LINK_AND_REPLACE, PUBLISH_SYMLINK, EXCLUSIVE_OPEN, EXIST_OK, COPY_ASIDE, ATOMIC_WRITE)
 WRITING: Final = (RANK_GUARD, LOCAL_GUARD, WRITE_ON_FIRST, SAVE_WITH_ALL)
 DELETING: Final = (MISSING_OK, GUARD_AND_BARRIER, DELETE_AFTER_ALL)

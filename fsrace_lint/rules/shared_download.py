@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.accesses.model import Access, ExistenceCheck
     from fsrace_lint.analysis.queries.project import Project
-    from fsrace_lint.findings.finding import Finding, Fix
+    from fsrace_lint.findings.finding import Finding
 
 RULE = Rule(
     code="FSR302",
@@ -87,10 +87,7 @@ def _all(project: Project) -> Iterator[Finding]:
         harmless = download.operation.exclusive or in_vain or project.is_staged(download)
         seen_first = download.is_serialized and (probe is not None or download.operation.skips)
         if download.is_contended and not harmless and not seen_first:
-            awaited = project.is_awaited(download)
-            strict = project.is_skipped_by_followers(download) or _is_strict(download, probe, awaited=awaited)
-            fix = (LOCAL_GUARD if awaited else for_download(download)).at(download)
-            yield _finding(download, probe, fix, strict=strict)
+            yield _finding(project, download, probe)
 
 
 def _is_strict(download: Access, probe: ExistenceCheck | None, *, awaited: bool) -> bool:
@@ -102,24 +99,31 @@ def _is_strict(download: Access, probe: ExistenceCheck | None, *, awaited: bool)
     return probe is None and download.evidence < Evidence.LIKELY
 
 
-def _finding(download: Access, probe: ExistenceCheck | None, fix: Fix, *, strict: bool) -> Finding:
-    where, related = destination(download), done_at(download)
-    steps = [
-        WitnessStep(0, download.display, "half written"),
-        WitnessStep(1, download.display, "truncates it"),
-    ]
-    told = f"{many(download)} download to {where} at the same time"
+def _finding(project: Project, access: Access, probe: ExistenceCheck | None) -> Finding:
+    awaited = project.is_awaited(access)
+    where, related, shown = destination(access), done_at(access), access.display
+    steps = [WitnessStep(0, shown, "half written"), WitnessStep(1, shown, "truncates it")]
+    told = f"{many(access)} download to {where} at the same time"
     outcome = "a process can read a partial file"
-    if download.operation.atomic:
-        steps = [WitnessStep(process, download.display, "downloads all of it") for process in (0, 1)]
-        told = f"every {one(download)} downloads {where}, although one download is enough"
+    if access.operation.atomic:
+        steps = [WitnessStep(process, shown, "downloads all of it") for process in (0, 1)]
+        told = f"every {one(access)} downloads {where}, although one download is enough"
         outcome = "the server gets one request from each process"
+    elif probe is not None and project.is_verified(access):
+        steps.insert(1, WitnessStep(1, "checks the file", "incomplete"))
     elif probe is not None:
         steps[1] = WitnessStep(1, probe.path_source, str(probe.found_missing))
-        told = f"another {one(download)} can see {where} before the download finishes"
-        outcome = f"that {one(download)} reads a partial file"
+        told = f"another {one(access)} can see {where} before the download finishes"
+        outcome = f"that {one(access)} reads a partial file"
     if probe is not None:
-        related = (tested(probe, download), *related)
+        related = (tested(probe, access), *related)
         steps.insert(0, WitnessStep(0, probe.path_source, probe.answer))
-    witness = Witness(tuple(steps), outcome)
-    return RULE.finding(download, told, witness=witness, related=related, fix=fix, strict=strict)
+    return RULE.finding(
+        access,
+        told,
+        witness=Witness(tuple(steps), outcome),
+        related=related,
+        fix=(LOCAL_GUARD if awaited else for_download(access)).at(access),
+        strict=project.is_skipped_by_followers(access) or _is_strict(access, probe, awaited=awaited),
+        at_most=project.highest_confidence(access),
+    )

@@ -90,6 +90,7 @@ def check(project: Project) -> Iterator[Finding]:
                 "a process can read files that another one is rewriting",
             ),
             strict=extract.path is None,
+            at_most=project.highest_confidence(extract),
         )
 
 

@@ -27,17 +27,17 @@ If a function receives the path as a parameter and its callers are known, the ru
 instead. It reports each caller without a rank check.
 
 Not reported when:
-* only one process per job, or one per node, runs the call (rank check here or in all callers);
+* one process per job or node runs the call (rank check here or in all callers);
 * one process runs the call before all others, and the other processes check for the file;
 * a lock is held, the file is a lock file, or the file is locked after it is opened;
 * the path contains the rank, the PID, or a temporary name, or the file stays empty;
 * the code first checks whether the file exists (FSR102 reports that);
-* the file is a temporary file with the same name on all ranks (FSR205 reports that);
-* it is not certain that ranks are started, or nothing suggests that the file is read (both are notes): it is
-  no checkpoint, state file, configuration, or prediction, and its path is not used again;
+* the file is a temporary file with one name on all ranks (FSR205 reports that);
+* ranks are not certain, except in a package whose users start them, or nothing reads the file (both notes);
 * with the default profile: one rank of each group of ranks runs the call (`if tp_rank == 0:`);
 * with the default profile: the file is appended to, or changed without truncation;
-* with the default profile: it is not clear that multiple processes use the same path.
+* with the default profile: it is not clear that multiple processes use the same path. If ranks are certainly
+  started, a literal file name in an unknown directory counts as the same path.
 """
 
 from __future__ import annotations
@@ -95,13 +95,15 @@ def _is_hazard(project: Project, write: Access) -> bool:
 
 
 def _is_strict(write: Access) -> bool:
-    return write.operation.appends or write.is_one_of_group or not write.certain
+    return write.operation.appends or write.is_one_of_group or not write.is_surely_shared
 
 
 def _finding(project: Project, writes: list[Access]) -> Finding:
     write, probe = writes[0], project.probe_of(writes[0])
     tests = [WitnessStep(each, probe.path_source, probe.answer) for each in (0, 1)] if probe else []
-    is_likely = write.evidence is Evidence.EVIDENT and any(map(project.is_expected, writes))
+    found = [tested(probe, write)] if probe else []
+    is_started = write.evidence is Evidence.EVIDENT or project.is_called_from_outside(write)
+    is_likely = is_started and any(map(project.is_expected, writes))
     others = len({other.path_source for other in writes}) - 1
     more = "" if not others else f" and {others} more {'file' if others == 1 else 'files'}"
     return RULE.finding(
@@ -116,9 +118,7 @@ def _finding(project: Project, writes: list[Access]) -> Finding:
             ),
             "the file can end up empty, truncated, or with a mix of data from multiple processes",
         ),
-        related=dict.fromkeys(
-            (*([tested(probe, write)] if probe else []), *(each for w in writes for each in done_at(w)))
-        ),
+        related=dict.fromkeys((*found, *(each for w in writes for each in done_at(w)))),
         fix=for_one_writer(project, write),
         strict=_is_strict(write),
         at_most=Confidence.HIGH if is_likely else Confidence.LOW,
