@@ -77,8 +77,9 @@ def test_every_kind_is_used() -> None:
 
 
 NAMED_IN_CODE = {
-    "analysis/accesses/shell_commands.py": {"wget"},  # the program of that name
+    "files/git_clean.py": {"git"},
     "fixes/recipes/filelock.py": {"filelock", "FileLock"},  # the import that it adds with the lock
+    "launches/shell.py": {"git"},
     "rules/remedies.py": {"filelock"},  # the name of the recipe
 }
 RUN_WITH_THEM = ("catalog", "explore", "instrument", "safe.py")
@@ -109,7 +110,7 @@ def test_code_outside_the_catalog_names_no_framework() -> None:
 def test_names_are_dotted_identifiers() -> None:
     for file, kind, entry in entries():
         for name in entry.names:  # type: ignore[attr-defined]  # all kinds have it
-            if kind == "node-local" and name[0] in "/$":
+            if kind == "command" or (kind == "node-local" and name[0] in "/$"):
                 continue
             parts = name.removeprefix("*.").split(".")
             assert all(part.isidentifier() for part in parts), (file, kind, name)
@@ -194,6 +195,10 @@ def test_user_entries_override_bundled_entries() -> None:
         (
             '{"returns": [{"names": ["a"], "type": "*.b"}]}',
             "x: [[returns]] number 1: `type`: `*.b` is not a dotted name",
+        ),
+        (
+            '{"returns": [{"names": ["a"], "type": "b.C", "url": "0", "by-protocol": ["s3=b.D", "file"]}]}',
+            "x: [[returns]] number 1: `by-protocol`: `file` is not of the form `protocol=dotted.name`",
         ),
     ],
 )

@@ -24,7 +24,7 @@ ENTRANCE: Final = {"analysis.queries.linked", "analysis.callgraph.function_flows
 UNDER_WAY: Final = {
     # state for the interpretation of one function, discarded afterward
     "analysis.callgraph.function_flows": {"_interpreters"},
-    "analysis.dataflow.interpreter": {"exits", "raises"},
+    "analysis.dataflow.interpreter": {"_annotations", "exits", "loop_exits", "raises"},
     "analysis.dataflow.transfer": {
         "call_sites",
         "contexts",
@@ -38,8 +38,12 @@ UNDER_WAY: Final = {
     "analysis.synchronization.sync_points": {"_meetings"},
 }
 """Collections that do not cache results for later calls."""
-LINKED: Final = {("analysis.values.module_members", "family"), ("analysis.queries.project", "targets")}
-"""Attributes that are set on other objects: related classes are linked, and a copy is narrowed."""
+LINKED: Final = {
+    ("analysis.values.module_members", "family"),
+    ("analysis.queries.project", "targets"),
+    ("analysis.queries.linked", "broken_locks"),
+}
+"""Attributes that are set on other objects: related classes, analyses, and a copy that is narrowed."""
 
 
 def names(tree: ast.AST) -> Iterator[str]:

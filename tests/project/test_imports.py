@@ -38,7 +38,7 @@ LAYERS: Final[Mapping[str, str]] = {
     "analysis.callgraph": "analysis.dataflow analysis.paths analysis.ranks analysis.values catalog engine"
     " files program syntax",
     "analysis.accesses": "analysis.callgraph analysis.dataflow analysis.paths analysis.values catalog"
-    " engine files program syntax",
+    " engine files launches program syntax",
     "analysis.synchronization": "analysis.accesses analysis.callgraph analysis.dataflow analysis.paths"
     " analysis.ranks analysis.values catalog engine files launches program syntax",
     "analysis.queries": "analysis.accesses analysis.callgraph analysis.dataflow analysis.paths"
@@ -80,7 +80,7 @@ LIBRARIES: Final[Mapping[str, str]] = {
     "tokenize": "files.source findings.noqa",
     "tomli": "catalog.lexicon catalog.reading config.tables launches",
     "tomllib": "catalog.lexicon catalog.reading config.tables launches",
-    "tree_sitter": "launches.shell",
+    "tree_sitter": "launches.command_lines launches.shell",
     "tree_sitter_bash": "launches.shell",
     "yaml": "launches.yaml_files",
 }

@@ -45,6 +45,7 @@ KNOWN: Final = {
         "divided-work: Job arrays / The index of a job",
         "named-checks: Names of distributed jobs / A flag by the framework",
         "divided-work: Data loaders / Batches that a sampler divides",
+        "agreed-attributes: Hazards / The name of an object whose class is unknown",
     ),
     # The class is inferred from the name of a parameter, which is now annotated with `object`.
     "annotated": (
@@ -53,6 +54,9 @@ KNOWN: Final = {
     ),
     # Names of other files, constants, suffixes, and evidence are followed less far after the change.
     "in if True": (
+        "earlier-directories: When a module is imported / The module itself, or one that it imports",
+        "argument-choices: Choices of a parser / In a program without functions",
+        "argument-choices: Choices of a parser / Look-alikes: other values are possible",
         "chain-constants: Constants that are handed on / Through several calls",
         "one-process: World size / A larger world size in one branch",
         "mxnet: `download()` of Gluon renames",
@@ -71,6 +75,9 @@ KNOWN: Final = {
     "in try and finally": ("shared-extraction: Look-alikes / An archive of another kind",),
     # Objects of classes that are defined in a function, and their callers, are not followed.
     "in a function": (
+        "loop-exits: Hazards / A flag of an object that only rank 0 calls",
+        "loop-exits: Look-alikes / A flag of an object that all ranks call, or that is broadcast",
+        "earlier-directories: In a function that the caller calls / Always, or if the path is given",
         "jsonargparse: The configuration of a run",
         "transformers: A subclass of `Trainer` / In a mixin class",
         "stored-rank-checks: In a class / A class attribute",
@@ -79,6 +86,10 @@ KNOWN: Final = {
         "context-never-entered: Hazards / A lock class of the project",
         "context-never-entered: Look-alikes / A function of the project with the name of a context manager",
         "shared-download: Hazards / An abstract method that downloads",
+        "broken-locks: Deleted lock files / By a class that locks",
+        "type-hints: Registries, mixins, and overrides / A class of the project in a dictionary",
+        "type-hints: Registries, mixins, and overrides / `super()` and a mixin",
+        "type-hints: Registries, mixins, and overrides / Overrides of a method without code",
         "work-items: `Pool.map()` / A name from the object or from the item",
         "decorators: Other files and subclasses / A decorated method is overridden",
         "classes: Properties / A property with a setter",
@@ -106,6 +117,9 @@ KNOWN: Final = {
         "none-checks: The result of a function / A part of the result of an abstract method",
         "barriers-in-contexts: Barriers / On one rank only",
         "entered-contexts: Values / The object that a generator yields",
+        "chosen-objects: Every rank has an object that writes / The same class in both branches",
+        "chosen-objects: Every rank has an object that writes / An unknown object, and one that a caller passes on every rank",  # noqa: E501
+        "chosen-objects: Every rank has an object that writes / Rank 0 of each node",
         "chain-constants: Objects that a constant configures / A subclass that passes a constant to its base",
         "chain-constants: Objects that a constant configures / Objects made on the chain, of a subclass, or passed on",  # noqa: E501
         "chain-constants: Constants that are not followed / Functions within functions, callbacks, and text in order",  # noqa: E501

@@ -128,7 +128,7 @@ class TestPages:
     @pytest.mark.parametrize("loaded", HAZARDS, ids=code)
     def test_rule_module_is_short(self, loaded: LoadedRule) -> None:
         file = Path(rules.__file__).parent / f"{loaded.rule.name.replace('-', '_')}.py"
-        assert len(file.read_text("utf-8").splitlines()) <= 125
+        assert len(file.read_text("utf-8").splitlines()) <= 140
 
 
 class TestCaseFiles:

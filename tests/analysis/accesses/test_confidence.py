@@ -28,6 +28,7 @@ class Expected(NamedTuple):
 
 HIGH = Expected("error", "high", "evident", "ranks")
 UNSURE = HIGH._replace(severity="warning", confidence="medium")
+WORKERS = UNSURE._replace(scenario="workers")
 NOTE = HIGH._replace(severity="note", confidence="low")
 RANK_CODE = Expected("warning", "medium", "likely", "ranks")
 LIBRARY = Expected("warning", "medium", "plausible", "calls")
@@ -120,7 +121,7 @@ class TestLaunches:
 
     def test_workers(self, tmp_path: Path) -> None:
         texts = {"app.py": f"{MAKE}\n\nmake('runs')\n", "Procfile.sh": "gunicorn -w 4 app:application\n"}
-        assert judged(tmp_path, texts) == HIGH._replace(scenario="workers")
+        assert judged(tmp_path, texts) == WORKERS
 
     def test_strongest_command_counts(self, tmp_path: Path) -> None:
         texts = {"train.py": SCRIPT, "a.sh": "python train.py\n", "b.sh": "torchrun train.py\n"}
@@ -294,20 +295,47 @@ if __name__ == "__main__":
     with Pool(4) as pool:
         pool.map(work, range(4))
 """
-        assert judged(tmp_path, {"train.py": text}) == HIGH._replace(scenario="workers")
+        assert judged(tmp_path, {"train.py": text}) == WORKERS
 
     @pytest.mark.parametrize(
-        ("head", "scenario"),
+        ("head", "expected"),
         [
-            ("from celery import shared_task\n\n\n@shared_task", "workers"),
-            ("import horovod\n\nhorovod.run(lambda: make('runs'), np=4)\n\n", "ranks"),
+            ("from celery import shared_task\n\n\n@shared_task", WORKERS),
+            ("import horovod\n\nhorovod.run(lambda: make('runs'), np=4)\n\n", HIGH),
         ],
     )
-    def test_roles(self, tmp_path: Path, head: str, scenario: str) -> None:
+    def test_roles(self, tmp_path: Path, head: str, expected: Expected) -> None:
         text = f"{MAKE}\n\n{head}\ndef work():\n    make('runs')\n"
-        assert judged(tmp_path, {"lib/__init__.py": "", "lib/jobs.py": text}) == HIGH._replace(
-            scenario=scenario
-        )
+        assert judged(tmp_path, {"lib/__init__.py": "", "lib/jobs.py": text}) == expected
+
+    @pytest.mark.parametrize(
+        ("test", "expected"),
+        [
+            ("assert 0 <= local_rank < 8", HIGH),
+            ("if local_rank >= 8:\n        raise ValueError(local_rank)", HIGH),
+            ("if local_rank >= 8:\n        raise SystemExit(1)", HIGH),
+            ("if local_rank >= 8:\n        return", RANK_CODE),
+        ],
+    )
+    def test_setup_after_a_test_that_ends_the_program(
+        self, tmp_path: Path, test: str, expected: Expected
+    ) -> None:
+        """Without the job, the program does not get far, so the setup is not optional."""
+        text = f"""{MAKE}
+
+import torch.distributed as dist
+
+
+def init_distributed(local_rank):
+    {test}
+    dist.init_process_group("nccl")
+
+
+def main(local_rank):
+    init_distributed(local_rank)
+    make("runs")
+"""
+        assert judged(tmp_path, {"lib/__init__.py": "", "lib/train.py": text}) == expected
 
     def test_parent_of_started_processes(self, tmp_path: Path) -> None:
         text = f"""{MAKE}
@@ -404,6 +432,82 @@ def main(args, config):
     dist.init_process_group()
     if {test}:
         make("runs")
+"""
+        assert judged(tmp_path, {"train.py": text}) == expected
+
+
+class TestDefaultSettings:
+    """Settings without which one process comes to a path, or each process has its own."""
+
+    @pytest.mark.parametrize(
+        ("parameters", "test", "expected"),
+        [
+            ("main_only=True", "not main_only or dist.get_rank() == 0", NOTE),
+            ("every=False", "every or dist.get_rank() == 0", NOTE),
+            ("every=None", "every is not None or dist.get_rank() == 0", NOTE),
+            ("args", "args.every or dist.get_rank() == 0", NOTE),
+            ("mode='one'", "mode == 'each' or dist.get_rank() == 0", NOTE),
+            ("main_only=False", "not main_only or dist.get_rank() == 0", HIGH),
+            ("every", "every or dist.get_rank() == 0", HIGH),
+            ("every=False", "every", HIGH),
+        ],
+    )
+    def test_guard(self, tmp_path: Path, parameters: str, test: str, expected: Expected) -> None:
+        text = f"""{MAKE}
+
+import torch.distributed as dist
+
+
+def main({parameters}):
+    dist.init_process_group()
+    if {test}:
+        make("runs")
+"""
+        assert judged(tmp_path, {"train.py": text}) == expected
+
+    def test_guard_that_is_passed_on(self, tmp_path: Path) -> None:
+        text = f"""{MAKE}
+
+import torch.distributed as dist
+
+
+def prepare(mine):
+    if mine:
+        make("runs")
+
+
+def main(main_only=True):
+    dist.init_process_group()
+    mine = not main_only or dist.get_rank() == 0
+    prepare(mine)
+"""
+        assert judged(tmp_path, {"train.py": text}) == NOTE
+
+    @pytest.mark.parametrize(
+        ("parameters", "value", "expected"),
+        [
+            ("folder=None", "folder or tempfile.mkdtemp()", NOTE),
+            ("folder=None", "tempfile.mkdtemp() if folder is None else folder", NOTE),
+            ("args", "args.folder or tempfile.mkdtemp()", NOTE),
+            ("own=True", "f'runs/{dist.get_rank()}' if own else 'runs'", NOTE),
+            ("own=False", "f'runs/{dist.get_rank()}' if own else 'runs'", UNSURE),
+            ("folder='runs'", "folder or tempfile.mkdtemp()", UNSURE),
+            ("folder", "folder or tempfile.mkdtemp()", UNSURE),
+        ],
+    )
+    def test_path(self, tmp_path: Path, parameters: str, value: str, expected: Expected) -> None:
+        text = f"""
+import os
+import tempfile
+
+import torch.distributed as dist
+
+
+def main({parameters}):
+    dist.init_process_group()
+    chosen = {value}
+    if not os.path.exists(chosen):
+        os.makedirs(chosen)
 """
         assert judged(tmp_path, {"train.py": text}) == expected
 
@@ -532,12 +636,12 @@ def main(together):
             import os
 
             import torch.distributed as dist
-            from elsewhere import chosen, trainer_id
+            from elsewhere import chosen, endpoint
 
 
             def main():
                 dist.init_process_group()
-                if trainer_id == chosen():
+                if endpoint == chosen():
                     if not os.path.exists("runs"):
                         os.makedirs("runs")
             """
@@ -826,6 +930,51 @@ class TestReaders:
         found = [f for f in checked.outcome.findings if f.code == "FSR201" and f.function == "main"]
         assert [f.severity.value for f in found] == [expected]
 
+    @pytest.mark.parametrize(
+        ("files", "expected"),
+        [
+            ({"lib/__init__.py": "", "lib/io.py": ""}, "warning"),
+            ({"src/lib/__init__.py": "", "src/lib/io.py": ""}, "warning"),
+            ({"tools/__init__.py": "", "tools/lib/__init__.py": "", "tools/lib/io.py": ""}, "warning"),
+            (
+                {
+                    "lib/__init__.py": "",
+                    "lib/io.py": "",
+                    "examples/demo.py": "from lib.io import save\nsave({})\n",
+                },
+                "warning",
+            ),
+            ({"lib/io.py": ""}, "note"),
+            ({"research/lib/__init__.py": "", "research/lib/io.py": ""}, "note"),
+            ({"io.py": ""}, "note"),
+            (
+                {"lib/__init__.py": "", "lib/io.py": "", "main.py": "from lib.io import save\nsave({})\n"},
+                "note",
+            ),
+            ({"lib/__init__.py": "", "lib/io.py": "if __name__ == '__main__':\n    save({})\n"}, "note"),
+        ],
+    )
+    def test_ranks_are_only_likely(self, tmp_path: Path, files: dict[str, str], expected: str) -> None:
+        """The users of a package start the processes. A program of the project would show how."""
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            is_writer = name.endswith("io.py")
+            (tmp_path / name).write_text(f"{SAVING}{text}" if is_writer else text, "utf-8")
+        _, checked = run(tmp_path)
+        found = [f for f in checked.outcome.findings if f.code == "FSR201"]
+        assert [(f.severity.value, f.evidence) for f in found] == [(expected, "likely")]
+
+
+SAVING = """import torch
+import torch.distributed as dist
+
+
+def save(state):
+    torch.save(state, "checkpoint.pt")
+    dist.barrier()
+
+
+"""
 
 WRITING = """\
 import torch

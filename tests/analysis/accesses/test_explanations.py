@@ -266,6 +266,20 @@ def test_harmless_calls(case: Case, tmp_path: Path) -> None:
         """,
     ),
     one(
+        "an object of rank 0",
+        "guard",
+        "only one process runs this",
+        """\
+        class Maker:
+            def make(self):
+                os.mkdir('d')  # SITE
+        def train():
+            other = Maker()
+            maker = Maker() if dist.get_rank() == 0 else None
+            maker.make()  # CAUSE
+        """,
+    ),
+    one(
         "every caller",
         "guard",
         "only one process runs this, regardless of the caller",

@@ -470,3 +470,44 @@ def test_the_program_does_not_change_what_ranks_check(text: str, tmp_path: Path)
 )
 def test_all_ranks_get_the_same_answer(text: str, tmp_path: Path) -> None:
     assert confidence(tmp_path, text) == "low"
+
+
+FLAG = """\
+class Callbacks:
+    def __init__(self):
+        self.stopped = False
+    OTHER
+
+
+def train(callbacks):
+    for epoch in range(3):
+        if rank == 0:
+            if callbacks.stopped:
+                return
+        dist.barrier()
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("", "low"),
+        ("def go_on(self):\n        self.stopped = None", "low"),
+        ("def set(self, other, name, value):\n        setattr(other, 'started', value)", "low"),
+        ("\n\ndef start(job, name):\n    setattr(job, name, True)", "low"),
+        ("def stop(self):\n        self.stopped = True", "high"),
+        ("def stop(self, value):\n        self.stopped = value", "high"),
+        ("def stop(self, job):\n        job.callbacks.stopped, job.last = True, 1", "high"),
+        ("def set(self, name, value):\n        setattr(self, name, value)", "high"),
+        ("\n\ndef set_up(callbacks, name):\n    setattr(callbacks, name, True)", "high"),
+    ],
+)
+def test_exit_for_a_flag(tmp_path: Path, other: str, expected: str) -> None:
+    """A flag that is never set to true does not end a loop early."""
+    assert confidence(tmp_path, FLAG.replace("OTHER", other)) == expected
+
+
+def test_exit_for_a_flag_that_is_set_elsewhere(tmp_path: Path) -> None:
+    """A flag that no code of the project sets can have any value."""
+    text = FLAG.replace("        self.stopped = False\n", "        pass\n").replace("OTHER", "")
+    assert confidence(tmp_path, text) == "high"

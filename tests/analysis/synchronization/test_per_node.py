@@ -25,6 +25,7 @@ def save(args, model):
 PROGRAM = f"""{SAVE}
 
 if __name__ == "__main__":
+    print(torch.distributed.get_rank())
     save(None, None)
 """
 LIBRARY = {"lib/__init__.py": "", "lib/saving.py": SAVE, "other.py": "import os\n"}

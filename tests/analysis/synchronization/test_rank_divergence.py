@@ -17,7 +17,7 @@ from fsrace_lint.syntax.model import FileFacts
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fsrace_lint.analysis.synchronization.rank_divergence import Divergence
+    from fsrace_lint.analysis.synchronization.model import Divergence
 
 
 LATEST = """

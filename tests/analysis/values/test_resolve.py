@@ -363,7 +363,7 @@ def made_late():
         pytest.param("x: list[Helper]", "", "x.act", None, id="list annotation"),
         pytest.param("x=Path('a')", "", "x.mkdir", "pathlib.Path.mkdir", id="default only"),
         pytest.param("x", "x = Helper()", "x.act", "lib.Helper.act", id="local variable"),
-        pytest.param("x", "x: Helper = x", "x.act", None, id="annotated local variable"),
+        pytest.param("x", "x: Helper = x", "x.act", "lib.Helper.act", id="annotated local variable"),
         pytest.param("x", "x = made()", "x.act", "lib.Helper.act", id="return value"),
         pytest.param("x", "x = made_late()", "x.act", "lib.Helper.act", id="return value of a variable"),
         pytest.param("x", "x = make()", "x.act", None, id="unknown return value"),
