@@ -70,7 +70,13 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.findings.finding import Finding
 
-RULE = Rule(code="FSR103", name="check-then-delete", cwe=367, promises=(Promise.UNLINK,))
+RULE = Rule(
+    code="FSR103",
+    name="check-then-delete",
+    cwe=367,
+    is_tentative=True,
+    promises=(Promise.UNLINK,),
+)
 
 
 def check(project: Project) -> Iterator[Finding]:

@@ -85,12 +85,10 @@ def _seen(poll: Poll) -> tuple[Related, ...]:
 
 def _end(poll: Poll) -> str:
     seconds = poll.limit.seconds
-    if not poll.is_for_presence or poll.is_left:
-        return (
-            "a file left by an earlier run ends the wait"
-            if poll.is_left
-            else "a process can miss that it was gone"
-        )
+    if not poll.is_for_presence:
+        return "a process can miss that it was gone"
+    if poll.is_left:
+        return "a file left by an earlier run ends the wait"
     return (
         f"each process gives up on its own after {seconds:g} s"
         if seconds
@@ -115,10 +113,10 @@ def _witness(poll: Poll, *, is_short: bool) -> Witness:
         WitnessStep(1, f"looks for {path}", "exists, from an earlier run"),
         WitnessStep(0, f"creates {path}"),
     )
-    if poll.is_left:
-        return Witness(left, "a process continues before this run has created the file")
     if not poll.is_for_presence:
         return Witness(gone, f"a process never notices that {path} was gone")
+    if poll.is_left:
+        return Witness(left, "a process continues before this run has created the file")
     if is_short:
         return Witness(late, "the process that gave up is missing in the next collective")
     return Witness(early, f"a process can use an incomplete or outdated {path}")

@@ -33,7 +33,8 @@ Not reported when:
 * the path contains the rank, the PID, or a temporary name, or the file stays empty;
 * the code first checks whether the file exists (FSR102 reports that);
 * the file is a temporary file with one name on all ranks (FSR205 reports that);
-* ranks are not certain, except in a package whose users start them, or nothing reads the file (both notes);
+* a note: it is not `evident` that ranks are started, except in a package whose functions only its users call;
+* a note: nothing suggests that the file is read, neither its name nor a later use of its path;
 * with the default profile: one rank of each group of ranks runs the call (`if tp_rank == 0:`);
 * with the default profile: the file is appended to, or changed without truncation;
 * with the default profile: it is not clear that multiple processes use the same path. If ranks are certainly

@@ -37,6 +37,7 @@ _CONVERTING: Final = frozenset({"str", "quote", "fspath", "abspath", "strip", "a
 """Functions and methods whose result is a word with the same meaning."""
 _QUOTING: Final = frozenset({"join", "list2cmdline"})
 """Functions and methods that make a text of words, such as `" ".join`."""
+_OF_MODULES: Final = frozenset({"os", "path", "shlex"})
 _COPYING: Final = frozenset({"list", "tuple"})
 _ADDING: Final = frozenset({"append", "extend"})
 _OF_MAP: Final = 2
@@ -156,7 +157,7 @@ class _Reader:
             return self.listed(function.value, scope, depth)
         if name != "split":
             return None
-        text = arguments[0] if arguments else function.value if isinstance(function, m.Attribute) else None
+        text = _subject(function, arguments)
         lines = [] if text is None else lines_of(self.text(text, scope, depth, whole=True), scope)
         return next((list(line.words) for line in lines), None)
 
@@ -239,14 +240,7 @@ class _Reader:
                 words = self.listed(items, scope, depth + 1)
                 return [Expression(expr, scope)] if words is None else _joined(words, space)
             case m.Call(function=function, arguments=arguments) if last_name(function) in _CONVERTING:
-                inner = (
-                    arguments[0]
-                    if arguments
-                    else function.value
-                    if isinstance(function, m.Attribute)
-                    else expr
-                )
-                return self.text(inner, scope, depth + 1, whole=whole)
+                return self.text(_subject(function, arguments) or expr, scope, depth + 1, whole=whole)
             case m.Call(function=function, arguments=(items,)) if last_name(function) in _QUOTING:
                 words = self.listed(items, scope, depth + 1)
                 return [Expression(expr, scope)] if words is None else _joined(words, " ")
@@ -287,6 +281,14 @@ class _Reader:
                 return _best(self._named(option, depth + 1, whole=True) for option in options)
             case _:
                 return None
+
+
+def _subject(function: m.Expr, arguments: tuple[m.Expr, ...]) -> m.Expr | None:
+    """Return the text that a call changes: the object of a method, or the argument of a function."""
+    is_method = isinstance(function, m.Attribute) and last_name(function.value) not in _OF_MODULES
+    if is_method and isinstance(function, m.Attribute):
+        return function.value
+    return next(iter(arguments), None)
 
 
 def _best(read: Iterable[list[_Item] | None]) -> list[_Item] | None:

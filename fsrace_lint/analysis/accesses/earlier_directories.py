@@ -59,6 +59,8 @@ class EarlierDirectories:
         function = access.call_site.function
         if access.op != "mkdir" or access.path is None:
             return None
+        if self._last_before(access.call_site, access.path)[1]:
+            return None
         return self._before_calls(access.path, function, ())
 
     def _before_calls(
@@ -97,22 +99,27 @@ class EarlierDirectories:
         self, edge: CallEdge, path: AbstractPath, function: LinkedFunction, chain: tuple[LinkedFunction, ...]
     ) -> Access | None:
         """Return what always creates a path of a callee before a call, in this function or before it."""
-        call_site, found = edge.call_site, None
         seen = self._at_caller(path, edge, function)
         if seen is None:
             return None
+        found, is_deleted = self._last_before(edge.call_site, seen)
+        return found if found or is_deleted else self._before_calls(seen, edge.call_site.function, chain)
+
+    def _last_before(self, call_site: CallSite, path: AbstractPath) -> tuple[Access | None, bool]:
+        """Return what has always created a path before a call of its function, and whether it was deleted."""
+        found, is_deleted = None, False
         for made in self._changes_before(call_site):
-            if made.op == "delete" and _contains(made, seen):
-                found = None
-            elif made.op in _LEAVING and self._is_always(made, call_site) and _contains(made, seen):
-                found = made
-        return found or self._before_calls(seen, call_site.function, chain)
+            if made.op == "delete" and _contains(made, path):
+                found, is_deleted = None, True
+            elif made.op in _LEAVING and self._is_always(made, call_site) and _contains(made, path):
+                found, is_deleted = made, False
+        return found, is_deleted
 
     def _is_always(self, made: Access, call_site: CallSite) -> bool:
         """Return whether a process that comes to a call has made an earlier access, or needed none."""
         conditions = self._conditions(made)
         holds = conditions == [each for each in call_site.state.conditions if each in conditions]
-        return holds and len(made.call_site.loops) <= len(call_site.loops)
+        return holds and call_site.loops[: len(made.call_site.loops)] == made.call_site.loops
 
     def _conditions(self, made: Access) -> list[PathCondition]:
         """Return the conditions before a creation, except those that only say that it is needed."""

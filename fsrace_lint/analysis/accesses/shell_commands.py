@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 HERE: Final = m.Constant(".")
 _SINKS: Final = frozenset({"-", "/dev/null", "/dev/stdout", "/dev/stderr"})
+_ASKING: Final = "--version --help"
+"""The options by which a program only prints something about itself."""
 _FIRST: Final = ("extract", "download")
 """The operations of a command line that count more than the others."""
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
@@ -91,8 +93,8 @@ class ShellCommands:
             entry, words = self._entry(command.words)
             if entry is None or entry.runs is None or depth > _DEEPEST:
                 yield command
-            else:
-                yield from self.plain(_inner(entry, options_of(entry, words), command), depth + 1)
+            elif not (options := options_of(entry, words)).any_of(entry.without):
+                yield from self.plain(_inner(entry, options, command), depth + 1)
 
     def _all(self, commands: Iterable[Command], folder: Word) -> Iterator[Touched]:
         piped: Op = "write"
@@ -150,6 +152,8 @@ def _inner(entry: CommandEntry, options: Options, command: Command) -> Iterable[
 
 def _done(entry: CommandEntry, options: Options, folder: Word) -> Touched | None:
     """Return what a command does, or None if its options or arguments do not fit the operation."""
+    if options.any_of(_ASKING):
+        return None
     missing = bool(entry.needs) and not options.any_of(entry.needs)
     fitting = entry.least <= len(options.operands) <= (entry.most or len(options.operands))
     if entry.op is None or missing or not fitting or options.any_of(entry.without):

@@ -96,6 +96,8 @@ class ChosenObjects:
 
     def _returned(self, factory: LinkedFunction, method: _Method, depth: int) -> ProcessSet:
         """Return the processes to which a function returns an object with the method."""
+        if factory.is_stub or factory.overrides:
+            return TOP
         ways = self._rank_tests.interpretation.exit_points(factory)
         return _joined(
             BOTTOM

@@ -48,7 +48,6 @@ _WRAPPERS_DEPTH: Final = 1
 
 Helpers that also work in a single process contain barriers, which show nothing.
 """
-_ENDS: Final = frozenset({"raise", "exit"})
 _ASKED: Final = frozenset({"global", "local", "group", "worker"})
 
 Placed: TypeAlias = "tuple[ConcurrencyMarker, tuple[PathCondition, ...]]"
@@ -213,9 +212,9 @@ class ConcurrencyMarkers:
     def _is_conditional(self, call_site: CallSite) -> bool:
         """Return whether a setting decides whether a call runs, and not only an earlier setup of the job.
 
-        A test without which the program ends, such as an assertion, does not count.
+        A test without which the program fails, such as an assertion, does not count.
         """
-        conditions = (each for each in call_site.state.conditions if each.exit not in _ENDS)
+        conditions = (each for each in call_site.state.conditions if each.exit != "raise")
         tests = (literal for literal in conditions if not asks_for_main(literal))
         return self._is_on_demand(call_site) or any(
             literal.attempt is None and not self.asks_for_job(literal) for literal in tests

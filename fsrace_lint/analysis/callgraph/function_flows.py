@@ -205,7 +205,7 @@ class FunctionFlows:
         each_picks_one = True
         for way in flow.exits:
             split = (BOTTOM, TOP) if way.value is None else self.partition(way.value, way.state.scope)
-            processes = way.state.processes & self._returning_default(way, flow)
+            processes = way.state.processes & self._returning_default(way, flow) or way.state.processes
             here = (processes & split[0], processes & split[1])
             each_picks_one = each_picks_one and here[0] in {BOTTOM, MAIN, ANOTHER}
             true, false = true | here[0], false | here[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.synchronization.unordered_pairs import UnorderedPair
     from fsrace_lint.catalog import Op
     from fsrace_lint.files.spans import Span
+
+_USING: Final[frozenset[Op]] = frozenset({"extract", "copy", "rename", "link"})
+"""The operations that read another path than the one that they change."""
 
 
 class OrderingQueries(AccessQueries):
@@ -109,8 +112,11 @@ class OrderingQueries(AccessQueries):
             reads = step.op in ASKING - LOOKING
             if reads and (step.path is None or access.path is None or step.path.is_within(access.path)):
                 return False
+            if step.op in _USING and (step.call_site, step.leaf_call) != here:
+                return False
             own = [each for each in step.conditions if each not in before and not asks_for_job(each)]
-            if step.sync_point and step.processes == TOP and not own and tests.isdisjoint(step.conditions):
+            waits = step.sync_point and step.processes == TOP and not step.is_of_group
+            if waits and not own and tests.isdisjoint(step.conditions):
                 return True
         return False
 

@@ -71,14 +71,16 @@ class Project(FileQueries, LockQueries, OrderingQueries):
 
         The calls can be on a branch that is not on the call chain to the access, or that one process takes.
         """
-        evidence = access.evidence
-        for source in self._explanations.sources(access):
-            for call_site in self.flows.call_sites(source.scope.function):
-                if call_site.call is source.expr:
-                    here = self._accesses.evidence.trace(call_site).evidence
-                    is_alone = runs(self.entry_states.processes(call_site)) is Runs.ONE
-                    evidence = Evidence.NONE if is_alone else min(evidence, here)
-        return evidence
+        calls = [
+            call_site
+            for source in self._explanations.sources(access)
+            for call_site in self.flows.call_sites(source.scope.function)
+            if call_site.call is source.expr
+        ]
+        several = [each for each in calls if runs(self.entry_states.processes(each)) is not Runs.ONE]
+        if calls and not several:
+            return Evidence.NONE
+        return min((access.evidence, *(self._accesses.evidence.trace(each).evidence for each in several)))
 
     def statistics(self) -> dict[str, int]:
         """Return the number of linked and of unresolved items."""

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 _DEEPEST: Final = 12
 _NAMES: Final = 4
 """The number of names that are followed to the name of an environment variable."""
-_DEVICES: Final = (4, 8, 16)
+_DEVICES: Final = 8
+"""The number of processes of a node in most of the code that divides ranks by a constant."""
 TRANSPARENT: Final = frozenset({"int", "str", "bool"})
 _SPLITTING: Final = frozenset({"split", "rsplit", "partition", "rpartition", "group", "groups", "findall"})
 ENVIRONMENT_CALLS: Final = frozenset({"os.environ.get", "os.getenv", "os.environ.setdefault"})
@@ -336,8 +337,8 @@ class RankSources:
 
 
 def _may_be_size(number: m.Expr) -> bool:
-    """Return whether a number can be the number of processes of a node; most nodes have 4, 8, or 16."""
-    return not isinstance(number, m.Constant) or number.value in _DEVICES
+    """Return whether a number can be the number of processes of a node."""
+    return not isinstance(number, m.Constant) or number.value == _DEVICES
 
 
 def _is_product(expr: m.Expr) -> bool:

@@ -92,7 +92,8 @@ class RankTests(RankSources):
             case m.Conditional(test=inner, body=body, orelse=orelse):
                 then, otherwise = (self.partition(each, scope, depth) for each in (body, orelse))
                 known = partition_by_object(inner, (body, then), (orelse, otherwise))
-                return choose(known or self.partition(inner, scope, depth), then, otherwise)
+                chosen = self.partition(inner, scope, depth)
+                return choose(known if known and chosen == UNPARTITIONED else chosen, then, otherwise)
             case m.Compare(left=left, operators=(operator,), rights=(right,)):
                 return self._compare(left, operator, right, scope, depth)
             case m.Binary(operator="&" | "|" as operator, left=left, right=right):

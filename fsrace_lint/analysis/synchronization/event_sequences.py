@@ -17,6 +17,7 @@ from fsrace_lint.analysis.callgraph.synchronizing_calls import synchronizes
 from fsrace_lint.analysis.dataflow.infeasible_paths import is_infeasible
 from fsrace_lint.analysis.dataflow.loops import calls_in as calls_in_statements
 from fsrace_lint.analysis.dataflow.process_set import MAIN, SYNCHRONIZING, TOP, ProcessSet
+from fsrace_lint.analysis.ranks.process_groups import names_group
 from fsrace_lint.analysis.synchronization.context_events import ContextEvents
 from fsrace_lint.analysis.values.call_arguments import arguments_of, holds, library_argument
 from fsrace_lint.analysis.values.constants import constant_passed
@@ -101,6 +102,11 @@ class SequenceItem(AtCall, Record, frozen=True, eq=False):
     def is_for_main(self) -> bool:
         """Whether the main process reaches the call."""
         return bool(self.arriving & MAIN)
+
+    @property
+    def is_of_group(self) -> bool:
+        """Whether a collective names a process group that is not the group of all processes."""
+        return names_group(self.leaf_call.call, self.leaf_call.state.scope)
 
 
 class EventSequences:

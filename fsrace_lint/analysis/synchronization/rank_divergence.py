@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from fsrace_lint.analysis.dataflow.loops import loops_in
 from fsrace_lint.analysis.dataflow.process_set import BOTTOM, TOP, ProcessSet, Runs, runs
-from fsrace_lint.analysis.ranks.process_groups import names_group
 from fsrace_lint.analysis.synchronization.divergence_causes import DivergenceCauses
 from fsrace_lint.analysis.synchronization.early_exits import ways_out
 from fsrace_lint.analysis.synchronization.model import CallSource, Divergence
@@ -75,7 +74,7 @@ class Divergences:
         counted = SyncPoints((*sync_points, *self._other_end(function)), flow, self.entry_states)
         first: dict[Place, Divergence] = {}
         for sync_point in sync_points:
-            if counted.is_of_one_process(sync_point):
+            if counted.is_of_one_process(sync_point, self.taint):
                 continue
             ways = self._found(sync_point, flow, counted)
             found = next(ways, None)
@@ -157,7 +156,7 @@ class Divergences:
             if sides and further is None:
                 continue
             if by_rank and (
-                _is_of_group(sync_point)
+                sync_point.is_of_group
                 or (further is None and counted.is_balanced(sync_point))
                 or self._is_idle(sync_point, literal)
             ):
@@ -218,7 +217,7 @@ class Divergences:
                 difference = self.taint.of_test(literal)
                 if difference is None or counted.comes_by(sync_point, literal):
                     continue
-                if difference.kind == "rank" and _is_of_group(sync_point):
+                if difference.kind == "rank" and sync_point.is_of_group:
                     continue
                 certain = self._counts(difference, left.conditions, raises=left.raises, sync_point=sync_point)
                 if certain is not None:
@@ -226,9 +225,10 @@ class Divergences:
                     told = self._told(
                         sync_point, "exit", difference, literal, certain=certain, raises=left.raises
                     )
-                    at_most = min(told.at_most, self.causes.of_exit(left.conditions))
+                    at_most = told.at_most
                     if left.ends_loop and literal.attempt is None:
                         at_most = self.causes.of_repeated_check(difference, sync_point.call_site.function)
+                    at_most = min(at_most, self.causes.of_exit(left.conditions))
                     yield replace(told, at_most=at_most, is_next=left.is_next)
 
     def _counts(
@@ -332,7 +332,7 @@ class Divergences:
         if edges and all(edge.passed_as_callback for edge in edges):
             handed = functools.reduce(operator.or_, (edge.only for edge in edges))
             allowed &= handed
-        if allowed not in {TOP, BOTTOM} and not _is_of_group(sync_point):
+        if allowed not in {TOP, BOTTOM} and not sync_point.is_of_group:
             place = Place(sync_point.file, function.facts.span)
             yield Divergence(sync_point, "function", None, function.facts.name, place)
 
@@ -437,9 +437,3 @@ def _span(over: m.Expr, function: LinkedFunction) -> Span | None:
         if over is (loop.test if isinstance(loop, m.While) else loop.iterable):
             return loop.span
     return None
-
-
-def _is_of_group(sync_point: SequenceItem) -> bool:
-    """Return whether a collective names a process group that is not the group of all processes."""
-    call_site = sync_point.leaf_call
-    return names_group(call_site.call, call_site.state.scope)

@@ -11,8 +11,9 @@ from fsrace_lint.engine.query import lazy
 from fsrace_lint.syntax import model as m
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterator
 
+    from fsrace_lint.analysis.callgraph.call_edges import CallEdge
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.values.abstract_values import Environment
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _DEEPEST: Final = 4
 """The number of names that are followed from an address to its text."""
+_FROM_ENVIRONMENT: Final = "env://"
+"""The address that means the environment variables."""
 _LOOPBACK: Final = re.compile(r"(?:\w+://)?(?:127(?:\.\d+){3}|localhost|\[?::1\]?)(?![\w.])")
 
 
@@ -35,8 +38,9 @@ class SingleNode:
 
     def holds(self, roots: Collection[LinkedFunction]) -> bool:
         """Return whether some functions without callers create process groups, but only of one node."""
-        created = [alone for above, alone in self._groups if not above.isdisjoint(roots)]
-        return bool(created) and all(created)
+        created = [(above, alone) for above, alone in self._groups if not above.isdisjoint(roots)]
+        have_group = all(any(root in above for above, _ in created) for root in roots)
+        return bool(created) and have_group and all(alone for _, alone in created)
 
     @lazy
     def _groups(self) -> tuple[tuple[frozenset[LinkedFunction], bool], ...]:
@@ -50,19 +54,31 @@ class SingleNode:
                 name = self._flows.resolver.qualify(call_site.call.function, call_site.state.scope)
                 if name is not None and name in creating:
                     above = self._entry_states.upward(function, self._entry_states.callers)
-                    found.append((frozenset(above), self._is_of_one(call_site, creating[name], above)))
+                    found.append((frozenset(above), self._is_of_one(call_site, creating[name])))
         return tuple(found)
 
-    def _is_of_one(self, call_site: CallSite, entry: Launch, above: Iterable[LinkedFunction]) -> bool:
+    def _is_of_one(self, call_site: CallSite, entry: Launch) -> bool:
         """Return whether a group meets at an address of this machine, or its rank counts on one node."""
         rank, address = (library_argument(call_site.call, name) for name in (entry.rank, entry.address))
         scope = call_site.state.scope
         if rank is not None and self._entry_states.rank_tests.rank_scope(rank, scope) == "local":
             return True
-        if address is not None and self._is_loopback(address, scope):
-            return True
-        stored = (address for function in above for address in self._addresses(function))
-        return any(self._is_loopback(each.expr, each.scope) for each in stored)
+        if address is not None and address != m.Constant(_FROM_ENVIRONMENT):
+            return self._is_loopback(address, scope)
+        return self._is_stored(call_site.function)
+
+    def _is_stored(self, function: LinkedFunction) -> bool:
+        """Return whether every way to a function passes one that stores an address of this machine."""
+        callers = self._entry_states.callers
+
+        def ways(each: LinkedFunction) -> tuple[CallEdge, ...]:
+            return () if self._stores(each) else callers(each)
+
+        above = self._entry_states.upward(function, ways)
+        return all(self._stores(each) for each in above if not ways(each))
+
+    def _stores(self, function: LinkedFunction) -> bool:
+        return any(self._is_loopback(each.expr, each.scope) for each in self._addresses(function))
 
     def _addresses(self, function: LinkedFunction) -> Iterator[Expression]:
         """Yield the addresses that a function always stores in the environment."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.dataflow.abstract_state import FlowResult, LoopExit
     from fsrace_lint.analysis.dataflow.abstract_state import PathCondition as Tested
     from fsrace_lint.analysis.synchronization.event_sequences import SequenceItem
+    from fsrace_lint.analysis.synchronization.taint import TaintAnalysis
 
 FAILING: Final = frozenset({"raise", "exit"})
 """The exits of a branch by which a rank fails or ends."""
@@ -49,15 +50,16 @@ class SyncPoints:
         for sync_point in sync_points:
             self._meetings[sync_point.sync_point].append(sync_point)
 
-    def is_of_one_process(self, sync_point: SequenceItem) -> bool:
+    def is_of_one_process(self, sync_point: SequenceItem, taint: TaintAnalysis) -> bool:
         """Return whether a sync point is only reached in a job of one process, which waits for nobody.
 
-        A test on the way says so: `if local_rank == -1 and evaluate:`.
+        A test on the way says so: `if local_rank == -1 and evaluate:`. A rank check does not.
         """
         partition = self._entry_states.rank_tests.partition
         for literal in sync_point.conditions:
             for test, truth in implied(literal.test, truth=literal.truth):
-                if partition(test, literal.scope)[:: 1 if truth else -1] == (MAIN, TOP):
+                is_alone = partition(test, literal.scope)[:: 1 if truth else -1] == (MAIN, TOP)
+                if is_alone and taint.of(test, literal.scope) is None:
                     return True
         return False
 

@@ -141,7 +141,8 @@ class _AtCall(ConstantReader):
     def attribute(self, expr: m.Attribute, scope: Environment) -> Values:
         bound = scope.get(expr.value.id) if isinstance(expr.value, m.Name) else None
         is_set = isinstance(expr.value, m.Name) and scope.get(f"{expr.value.id}.{expr.name}") is not None
-        value = self._value(bound) if isinstance(bound, Argument) and not is_set else None
+        is_own = isinstance(expr.value, m.Name) and is_object(self._callee, expr.value.id)
+        value = self._value(bound) if isinstance(bound, Argument) and not (is_set or is_own) else None
         found = () if value is None else self._of_tested(m.Attribute(value, expr.name))
         self.asked = self.asked or bool(found)
         return found

@@ -109,7 +109,9 @@ class TypeHints:
         classes = [self._names.symbol(each, told.scope, depth + 1) for each in tested]
         if told.holds:
             known = [each for each in classes if self._is_modeled(each)]
-            return entity if len(known) < len(classes) or _is_one_of(entity, known) else Instance(known[0])
+            is_one = len(set(known)) == 1 or all(isinstance(each, ExternalName) for each in known)
+            is_told = is_one and len(known) == len(classes) and not _is_one_of(entity, known)
+            return Instance(known[0]) if is_told else entity
         bound = told.bound
         annotation = bound.parameter.annotation if isinstance(bound, Argument) else None
         if not isinstance(bound, Argument) or annotation is None:

@@ -58,6 +58,8 @@ def load(url, verbose):
             + BARRIER,
             "warning",
         ),
+        (LOAD + "    shutil.copy('weights.bin', 'copy.bin')\n" + BARRIER + READ, "warning"),
+        (LOAD + "    dist.barrier(group=verbose)\n" + READ, "warning"),
         (LOAD + READ, "warning"),
         (LOAD + "    if verbose:\n        dist.barrier()\n" + READ, "warning"),
         (LOAD + "            dist.barrier()\n" + READ, "warning"),
