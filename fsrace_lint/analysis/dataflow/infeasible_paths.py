@@ -71,7 +71,7 @@ def _tested_values(expr: m.Expr, state: AbstractState) -> Values:
 
 
 def _members(expr: m.Expr, whole: m.Expr, *, truth: bool) -> Values:
-    """Return the constants one of which an expression equals after a test, or nothing."""
+    """Return the constants that an expression can equal after a test, or nothing."""
     for test, holds in implied(whole, truth=truth):
         match test:
             case m.Compare(

@@ -51,7 +51,7 @@ class SyncPoints:
             self._meetings[sync_point.sync_point].append(sync_point)
 
     def is_of_one_process(self, sync_point: SequenceItem, taint: TaintAnalysis) -> bool:
-        """Return whether a sync point is only reached in a job of one process, which waits for nobody.
+        """Return whether a sync point is only reached in a job of a single process.
 
         A test on the way says so: `if local_rank == -1 and evaluate:`. A rank check does not.
         """

@@ -163,7 +163,7 @@ _TEXT: Final = _Text()
 
 
 class _TextReader(ConstantReader):
-    """Reads constants, and texts of which only a part is known."""
+    """Reads constants, and texts that are only known in part."""
 
     def values(self, expr: m.Expr, scope: Environment, depth: int = 0) -> Values:
         """Return the constants that an expression can be, `_TEXT`, or nothing if it can be anything else."""
