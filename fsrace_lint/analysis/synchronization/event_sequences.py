@@ -47,7 +47,7 @@ _DEEPEST: Final = 4
 _LONGEST: Final = 200
 _KEEPERS: Final = frozenset({"cache", "lru_cache"})
 _KINDS: Final = frozenset({"hasattr", "isinstance", "issubclass", "callable"})
-_FAILING: Final = frozenset({"raise", "exit"})
+FAILING: Final = frozenset({"raise", "exit"})
 """The exits of a branch by which a rank fails or ends."""
 _LEADING: Final = (*SYNCHRONIZING, "effect", "program", "run-once", "decorator", "first", "lock")
 
@@ -290,7 +290,7 @@ class EventSequences:
         A rank that fails a check and raises does not count. A function that keeps its results runs only once
         for the same arguments.
         """
-        conditions = (each for each in step.call_site.state.conditions if each.exit not in _FAILING)
+        conditions = (each for each in step.call_site.state.conditions if each.exit not in FAILING)
         return not _keeps_results(function) and all(map(self._is_met_in_use, conditions))
 
     def _is_met_in_use(self, condition: PathCondition) -> bool:

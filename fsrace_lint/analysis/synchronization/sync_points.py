@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
 from fsrace_lint.analysis.dataflow.process_set import ANOTHER, BOTTOM, MAIN, TOP, TWO, ProcessSet
+from fsrace_lint.analysis.synchronization.event_sequences import FAILING
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import implied, unnegated
 from fsrace_lint.syntax.unparse import spell
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.synchronization.event_sequences import SequenceItem
     from fsrace_lint.analysis.synchronization.taint import TaintAnalysis
 
-FAILING: Final = frozenset({"raise", "exit"})
-"""The exits of a branch by which a rank fails or ends."""
 _KINDS: Final = tuple(kind for kind in ProcessSet if kind)
 _POSITIVE: Final = {"!=": "==", "is not": "is", "not in": "in", ">": "<=", ">=": "<"}
 
