@@ -113,6 +113,20 @@ class ModuleTable:
         names = ("" if is_inherited else function.facts.name, "" if owner is None else owner.facts.name)
         return any(name and not name.startswith("__") and not self._is_named(name, own) for name in names)
 
+    def is_nameless(self, module: Module) -> bool:
+        """Return whether no other file of the project imports a file or has its name in a text."""
+        name = module.name.rpartition(".")[2]
+        if module.relative.endswith("__init__.py"):
+            return False
+        fields: tuple[Field, ...] = ("imported", "texts")
+        return all(each is module for field in fields for each in self._having(field, name))
+
+    def is_mentioned_near(self, module: Module, names: Iterable[str]) -> bool:
+        """Return whether a file in the same top-level directory as another reads one of some names."""
+        top = module.relative.partition("/")[0]
+        loading = (each for name in names for each in self._having("referenced_names", name))
+        return any(each.relative.partition("/")[0] == top for each in loading)
+
     def _is_named(self, name: str, own: Collection[LinkedFunction]) -> bool:
         """Return whether code other than some functions of one file names something."""
         fields: tuple[Field, ...] = ("imported", "texts")

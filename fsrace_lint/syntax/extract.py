@@ -266,8 +266,8 @@ class Extractor:
             if alias.asname is None:
                 top = alias.name.partition(".")[0]
                 self.imports.append(m.Import(top, top, None, 0))
-            else:
-                self.imports.append(m.Import(alias.asname, alias.name, None, 0))
+            if alias.asname is not None or "." in alias.name:
+                self.imports.append(m.Import(alias.asname or alias.name, alias.name, None, 0))
         return m.Evaluate(m.Opaque())
 
     def _import_from(self, node: ast.ImportFrom) -> m.Statement:

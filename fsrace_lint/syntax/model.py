@@ -470,8 +470,9 @@ class Class(Node, frozen=True):
 class Import(Node, frozen=True):
     """A name that an import binds.
 
-    `import a.b` binds `a` to the module `a`. `from m import n as l` binds `l` to the name `n` of the module
-    `m`, with `level` leading dots. `name` is `*` for a star import.
+    `import a.b` binds `a` to the module `a`; a second record has `a.b` as `local` and as `module`.
+    `from m import n as l` binds `l` to the name `n` of the module `m`, with `level` leading dots. The `name`
+    of a star import is `*`.
     """
 
     local: str

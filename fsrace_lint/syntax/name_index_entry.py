@@ -34,7 +34,7 @@ class NameIndexEntry(msgspec.Struct, frozen=True, gc=False, array_like=True):
         classes: The names of classes.
         settled: The names of functions that mean nothing else here: they are bound once, called only as bare
             names, and not passed as arguments.
-        texts: The string constants that can be names, and their last parts.
+        texts: The string constants that can be names, and the parts of what follows the last slash.
     """
 
     referenced_names: tuple[str, ...] = ()
@@ -118,8 +118,8 @@ class ComputedIndexEntry:
 
     @functools.cached_property
     def texts(self) -> tuple[str, ...]:
-        """The string constants that can be names, and what follows the last slash, dot, or colon in them."""
-        return _sorted(part for text in self._facts.texts for part in (text, *_last_parts(text)))
+        """The string constants that can be names, and the parts of what follows the last slash in them."""
+        return _sorted(part for text in self._facts.texts for part in (text, *_parts(text)))
 
 
 class PackedIndexEntry:
@@ -203,10 +203,10 @@ def _imported(rows: Iterable[m.Import]) -> Iterator[str]:
             yield row.name
 
 
-def _last_parts(text: str) -> Iterator[str]:
+def _parts(text: str) -> Iterator[str]:
     file = text.rpartition("/")[2]
     yield file
-    yield file.rpartition(":")[2].rpartition(".")[2]
+    yield from file.replace(":", ".").split(".")
 
 
 def _sorted(names: Iterable[str]) -> tuple[str, ...]:

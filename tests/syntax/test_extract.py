@@ -500,7 +500,6 @@ def test_classes() -> None:
     ("text", "expected"),
     [
         ("import a", m.Import("a", "a", None, 0)),
-        ("import a.b.c", m.Import("a", "a", None, 0)),
         ("import a.b as c", m.Import("c", "a.b", None, 0)),
         ("from a import b", m.Import("b", "a", "b", 0)),
         ("from a.b import c as d", m.Import("d", "a.b", "c", 0)),
@@ -513,6 +512,11 @@ def test_classes() -> None:
 )
 def test_imports(text: str, expected: m.Import) -> None:
     assert facts(text).imports == (expected,)
+
+
+def test_import_of_a_module_in_a_package() -> None:
+    found = facts("import a.b.c").imports
+    assert found == (m.Import("a", "a", None, 0), m.Import("a.b.c", "a.b.c", None, 0))
 
 
 @pytest.mark.parametrize(

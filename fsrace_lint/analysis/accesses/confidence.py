@@ -59,7 +59,7 @@ class Shown(Protocol):
 
 def confidence(found: Shown) -> Confidence:
     """Return how certain it is that multiple processes run what a rule found on one path, in ordinary use."""
-    if found.doubt is Doubt.PROCESS:
+    if found.doubt >= Doubt.PROCESS:
         return Confidence.LOW
     if isinstance(found, Access) and _is_unusual(found):
         return Confidence.LOW

@@ -31,13 +31,17 @@ class Evidence(enum.IntEnum):
 class Doubt(enum.IntEnum):
     """Why a call chain might not be what runs, weakest first.
 
-    `CLASS`: on the chain, an object of another class would run another method. `PROCESS`: a test on the chain
-    depends on the process, but it is not known which processes pass it.
+    `CLASS`: on the chain, an object of another class would run another method. `LOADED`: nothing names the
+    file at the end of the chain, but code near it loads files by computed names. `PROCESS`: a test on the
+    chain depends on the process, but it is not known which processes pass it. `UNUSED`: nothing runs the
+    file at the end of the chain.
     """
 
     NONE = 0
     CLASS = 1
-    PROCESS = 2
+    LOADED = 2
+    PROCESS = 3
+    UNUSED = 4
 
 
 class ConcurrencyMarker(Record, frozen=True):

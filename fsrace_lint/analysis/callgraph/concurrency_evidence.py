@@ -10,6 +10,7 @@ from fsrace_lint.analysis.callgraph.chain_steps import ChainDoubts, Step, above,
 from fsrace_lint.analysis.callgraph.concurrency import ConcurrencyTrace, Doubt, Entry, Evidence
 from fsrace_lint.analysis.callgraph.concurrency_markers import ConcurrencyMarkers, asks_for_main
 from fsrace_lint.analysis.callgraph.hook_programs import HookPrograms
+from fsrace_lint.analysis.callgraph.unused_files import UnusedFiles
 from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
 from fsrace_lint.analysis.values.trace_back import expressions_of
 from fsrace_lint.catalog.lexicon import says, words
@@ -86,6 +87,7 @@ class ConcurrencyEvidence:
         self.arguments = self.markers.constants.arguments
         self.hooks = HookPrograms(self.markers, programs)
         self.doubts = ChainDoubts(entry_states)
+        self.unused = UnusedFiles(entry_states, programs)
 
     def trace(self, call_site: CallSite, *, by_one: bool = False) -> ConcurrencyTrace:
         """Return the evidence that multiple processes reach a call.
@@ -97,7 +99,9 @@ class ConcurrencyEvidence:
         Returns:
             The evidence, the call chain, and the marker at its end.
         """
-        return self._trace(_AfterSameTests(call_site), by_one)
+        found = self._trace(_AfterSameTests(call_site), by_one)
+        first = (call_site, *found.call_chain)[-1].function
+        return replace(found, doubt=max(found.doubt, self.unused.doubt(first)))
 
     @query
     def _trace(self, after: _AfterSameTests, by_one: bool) -> ConcurrencyTrace:  # noqa: FBT001  # a part of the key
@@ -285,7 +289,7 @@ class ConcurrencyEvidence:
         if root.index == 0:
             is_main = any(map(asks_for_main, call_site.state.conditions))
             if not is_main:
-                return Entry.IMPORT
+                return Entry.SCRIPT if self.unused.is_unused(root.module) else Entry.IMPORT
             return Entry.COMMAND if self._is_packaged(root) else Entry.SCRIPT
         names = (root.facts.name, *decorator_names(root.facts))
         is_command = any(says(name, "command") for name in names) or self.programs.is_command(root)

@@ -30,6 +30,7 @@ Meaning: TypeAlias = Literal[
     "settings",
     "queue",
     "loader",
+    "loading",
     "converter",
     "rehearsal",
     "first process",

@@ -28,7 +28,7 @@ if __name__ == "__main__":
     print(torch.distributed.get_rank())
     save(None, None)
 """
-LIBRARY = {"lib/__init__.py": "", "lib/saving.py": SAVE, "other.py": "import os\n"}
+LIBRARY = {"lib/__init__.py": "from lib.saving import *\n", "lib/saving.py": SAVE, "other.py": "import os\n"}
 
 
 def confidence(root: Path, texts: dict[str, str]) -> str:
