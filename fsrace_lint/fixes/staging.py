@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 
 _TEMPORARY: Final = ("tmp_path", "temp_path", "temporary_path")
 _DESTINATION: Final = ("path", "file_path", "target_path")
-_OPENING: Final = m.Call(func=m.Name("open") | m.Attribute(attr=m.Name("open")))
+_OPENING: Final = m.Call(
+    func=m.Name("open") | m.Attribute(attr=m.Name("open")),
+    args=[
+        m.ZeroOrMore(),
+        m.Arg(m.SimpleString(m.MatchRegex(r"[\"']w[bt]?[\"']"))),
+        m.ZeroOrMore(),
+    ],
+)
 _DOING: Final = m.Await() | m.Yield() | m.NamedExpr()
 _TOLD = m.Name("print") | m.Name("debug") | m.Name("info") | m.Name("warning") | m.Name("error")
 _TELLING: Final = m.Call(func=_TOLD) | m.Call(func=m.Attribute(attr=_TOLD))
@@ -168,8 +175,11 @@ def _unused(tree: Tree, statement: Whole, words: Sequence[str]) -> str:
     taken = {name for node in m.findall(scope, m.Name()) for name in _variable(tree, node)}
     if not isinstance(scope, cst.FunctionDef):
         taken |= tree.names.bound
-    opened = [node for node in around if isinstance(node, cst.With) and m.findall(node, _OPENING)]
-    depth = sum(scope is tree.module or scope in tree.ancestors(node) for node in opened)
+    inside = itertools.takewhile(lambda node: node is not scope, around)
+    depth = sum(
+        isinstance(node, cst.With) and any(m.matches(item.item, _OPENING) for item in node.items)
+        for node in inside
+    )
     numbered = (f"{word}_{number}" for number in itertools.count(2) for word in words)
     free = (name for name in itertools.chain(words, numbered) if name not in {*taken, *tree.names.imported})
     return next(itertools.islice(free, depth, None))

@@ -13,6 +13,7 @@ from fsrace_lint.fixes.blocks import refuse_unasked
 from fsrace_lint.fixes.callee import api_of
 from fsrace_lint.fixes.coordination import own_helper
 from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit
+from fsrace_lint.fixes.recipes import atomic_write
 from fsrace_lint.fixes.staging import publish
 from fsrace_lint.fixes.statements import own_statement
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 def recipe(target: Target) -> Change:
     """Download to a unique name and rename the file, or call the downloader of the project."""
     call, api, effect = target.call, api_of(target), target.effect
+    if effect is not None and effect.single_file:
+        return atomic_write.recipe(target)
     if effect is None or not effect.url:
         raise RefusalError(f"`{api.removeprefix('*.')}` is not known to download one URL to one file")
     line, path = own_statement(target), named_by(call, effect.path)
