@@ -11,6 +11,7 @@ from libcst import matchers as m
 
 from fsrace_lint.fixes.blocks import own_line
 from fsrace_lint.fixes.imports import spell
+from fsrace_lint.fixes.nodes import within
 from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, put
 from fsrace_lint.fixes.text import ending_of, is_path, is_text
 from fsrace_lint.fixes.tree import SCOPES
@@ -140,7 +141,7 @@ def _refuse_uses(target: Target, statement: Whole, path: cst.BaseExpression) -> 
     if any(isinstance(name, cst.Name) and name.value in names for name in m.findall(path, m.Name())):
         raise RefusalError("the path is known only inside the `with` statement")
     said = tree.module.code_for_node(path.with_changes(lpar=[], rpar=[]))
-    told = {node for call in m.findall(statement.body, _TELLING) for node in m.findall(call, m.DoNotCare())}
+    told = {node for call in m.findall(statement.body, _TELLING) for node in within(call)}
     for node in m.findall(statement.body, m.MatchIfTrue(lambda node: isinstance(node, type(path)))):
         if node not in told and tree.module.code_for_node(node) == said:
             raise RefusalError(f"the `with` statement uses `{said}` before the file is complete")

@@ -154,6 +154,12 @@ def _suffix(text: str) -> str:
     return found[0] if found is not None else ""
 
 
+def is_parameter(tree: Tree, expression: cst.BaseExpression) -> bool:
+    """Check whether an expression is a parameter of the function around it."""
+    names = {parameter.name.value for parameter in _parameters(_scope(tree, expression))}
+    return isinstance(expression, cst.Name) and expression.value in names
+
+
 def may_be_stream(tree: Tree, expression: cst.BaseExpression) -> bool:
     """Check whether a path may be an open file, or a file in memory."""
     if is_text(tree, expression):

@@ -16,7 +16,6 @@ from fsrace_lint.fixes.statements import own_statement, wrap
 from fsrace_lint.fixes.text import ending_of, may_be_stream
 
 if TYPE_CHECKING:
-    from fsrace_lint.fixes.coordination import Spelled
     from fsrace_lint.fixes.recipe import Target
 
 _TEXT: Final = ("data", "encoding", "errors", "newline")
@@ -38,7 +37,7 @@ def recipe(target: Target) -> Change:
 
 
 def _opened(target: Target, path: cst.BaseExpression | None) -> Change:
-    """Open another path in `with open(path, "w") as f`, or turn it into `with atomic_write(path, "w") as f`."""
+    """Open another path in `with open(path, "w") as f`, or open the same one with `atomic_write()`."""
     tree, call = target.tree, target.call
     item = tree.parents[call]
     statement = tree.parents[item]

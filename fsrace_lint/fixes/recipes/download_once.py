@@ -16,6 +16,7 @@ from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit
 from fsrace_lint.fixes.recipes import atomic_write
 from fsrace_lint.fixes.staging import publish
 from fsrace_lint.fixes.statements import own_statement
+from fsrace_lint.fixes.text import is_parameter
 
 if TYPE_CHECKING:
     from fsrace_lint.fixes.recipe import Target
@@ -35,6 +36,9 @@ def recipe(target: Target) -> Change:
     if helper is None:
         if any(word in meaning("directory") for word in words(target.tree.module.code_for_node(path))[-1:]):
             raise RefusalError("the path may be a directory, in which the call chooses a file name")
+        if target.fix.otherwise and not is_parameter(target.tree, path):
+            # each run downloads it again, which is better done by one rank
+            refuse_unasked(target, path)
         return publish(target, line, path)
     known = (argument(text).keyword for text in (effect.url, effect.path, effect.progress) if text)
     refuse_other(call, 2, *filter(None, known))

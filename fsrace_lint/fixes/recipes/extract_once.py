@@ -21,7 +21,10 @@ _OPENING: Final = {"tarfile.open": "name", "tarfile.TarFile.open": "name", "zipf
 
 
 def recipe(target: Target) -> Change:
-    """Replace the extraction, and the `with` statement around it, with `extract_once()`."""
+    """Replace the extraction, and the `with` statement around it, with `extract_once()`.
+
+    Plain code is too long: a slower process must notice that the directory exists, and delete its own.
+    """
     call = target.call
     line = own_statement(target)
     if line is None:
@@ -29,7 +32,7 @@ def recipe(target: Target) -> Change:
     helper = own_helper(target, "extract_once")
     if helper is None:
         raise RefusalError(
-            "extracting to a temporary directory and renaming it takes a function, which `helper-module` names"
+            "to extract to a temporary directory and rename it, the fix needs the `helper-module` setting"
         )
     function, imports = helper
     if api_of(target) == "shutil.unpack_archive":
