@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import libcst as cst
 from libcst import matchers as m
@@ -17,7 +17,7 @@ from fsrace_lint.fixes.text import ending_of, is_path, is_text
 from fsrace_lint.fixes.tree import SCOPES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from fsrace_lint.fixes.blocks import Whole
     from fsrace_lint.fixes.recipe import Target
@@ -65,7 +65,7 @@ def publish(
     """
     _refuse_uses(target, statement, path)
     _refuse_skipping(target, statement)
-    place = path.with_changes(lpar=[], rpar=[])
+    place = _unwrapped(target.tree, _bare(path))
     lines: list[cst.BaseSmallStatement] = []
     if not (_is_simple(place) or (_is_literal(place) and not is_method)):
         name = cst.Name(_unused(target.tree, statement, _DESTINATION))
@@ -126,7 +126,7 @@ def _unique(
 
 
 def _refuse_uses(target: Target, statement: Whole, path: cst.BaseExpression) -> None:
-    """Refuse a path that the statement computes, or that it uses for something else.
+    """Refuse a path that the statement computes, or that the code around it uses for something else.
 
     Raises:
         RefusalError: The code would find the old file, or none.
@@ -134,20 +134,48 @@ def _refuse_uses(target: Target, statement: Whole, path: cst.BaseExpression) -> 
     tree = target.tree
     if m.findall(path, _DOING):
         raise RefusalError("the path cannot be computed before the statement")
+    said = tree.module.code_for_node(_bare(path))
+    for block in _handlers(tree, statement):
+        if _uses(tree, block, path):
+            raise RefusalError(f"the code that handles a failure uses `{said}`, which does not exist then")
     if not isinstance(statement, cst.With):
         return
     bound = {item.asname.name for item in statement.items if item.asname is not None}
     names = {name.value for each in bound for name in m.findall(each, m.Name()) if isinstance(name, cst.Name)}
     if any(isinstance(name, cst.Name) and name.value in names for name in m.findall(path, m.Name())):
         raise RefusalError("the path is known only inside the `with` statement")
-    said = tree.module.code_for_node(path.with_changes(lpar=[], rpar=[]))
-    told = {node for call in m.findall(statement.body, _TELLING) for node in within(call)}
-    for node in m.findall(statement.body, m.MatchIfTrue(lambda node: isinstance(node, type(path)))):
-        if node not in told and tree.module.code_for_node(node) == said:
-            raise RefusalError(f"the `with` statement uses `{said}` before the file is complete")
+    if _uses(tree, statement.body, path):
+        raise RefusalError(f"the `with` statement uses `{said}` before the file is complete")
     for name in names:
         if m.findall(statement.body, m.Attribute(value=m.Name(name), attr=m.Name("name"))):
             raise RefusalError(f"the `with` statement uses `{name}.name`, which would be the temporary name")
+    for call in m.findall(statement.body, m.Call()):
+        called = tree.module.code_for_node(cst.ensure_type(call, cst.Call).func)
+        if "lock" in called.rpartition(".")[2].lower():
+            raise RefusalError(f"`{called}()` locks the file, and a lock does not survive the rename")
+
+
+def _handlers(tree: Tree, statement: Whole) -> Iterator[cst.CSTNode]:
+    """Yield the blocks of the function that run if the statement fails."""
+    below: cst.CSTNode = statement
+    for around in tree.ancestors(statement):
+        if isinstance(around, SCOPES):
+            return
+        if isinstance(around, cst.Try) and below is around.body:
+            yield from (*around.handlers, *([] if around.finalbody is None else [around.finalbody]))
+        below = around
+
+
+def _uses(tree: Tree, block: cst.CSTNode, path: cst.BaseExpression) -> bool:
+    """Check whether code uses a path, and does not only report it."""
+    said = tree.module.code_for_node(_bare(path))
+    told = {node for call in m.findall(block, _TELLING) for node in within(call)}
+    same = m.findall(block, m.MatchIfTrue(lambda node: isinstance(node, type(path))))
+    return any(node not in told and tree.module.code_for_node(_bare(node)) == said for node in same)
+
+
+def _bare(path: Any) -> Any:  # an expression
+    return path.with_changes(lpar=[], rpar=[])
 
 
 def _refuse_skipping(target: Target, statement: Whole) -> None:
@@ -195,6 +223,14 @@ def _variable(tree: Tree, name: cst.CSTNode) -> Sequence[str]:
     return () if is_other or not isinstance(name, cst.Name) else (name.value,)
 
 
+def _unwrapped(tree: Tree, path: cst.BaseExpression) -> cst.BaseExpression:
+    """Return the variable in `str(variable)`, because an f-string converts it too."""
+    match path:
+        case cst.Call(func=cst.Name(value="str"), args=[cst.Arg(value=inner, keyword=None, star="")]):
+            return inner if _is_simple(inner) and not tree.names.knows("str") else path
+    return path
+
+
 def _is_simple(path: cst.BaseExpression) -> bool:
     """Check whether a path is a variable or an attribute, which can be evaluated twice."""
     return isinstance(path, cst.Name) or (isinstance(path, cst.Attribute) and _is_simple(path.value))
@@ -211,7 +247,9 @@ def _is_literal(path: cst.BaseExpression) -> bool:
 
 
 def _between(
-    statement: Whole, before: Sequence[cst.SimpleStatementLine], after: cst.SimpleStatementLine
+    statement: Whole,
+    before: Sequence[cst.SimpleStatementLine],
+    after: cst.SimpleStatementLine,
 ) -> cst.FlattenSentinel[cst.CSTNode]:
     first, *rest = before
     leading = statement.leading_lines
