@@ -122,6 +122,8 @@ class Effect(CatalogEntry, frozen=True, kw_only=True):
     """Whether it writes one file, at the path it gets. A fix can pass another path and rename that."""
     suffix: str = ""
     """What it appends to a path that does not end with it: `.npy`."""
+    by_suffix: bool = False
+    """Whether it chooses the format or the compression by the suffix of the path."""
     url: str = ""
     """The argument with the URL, if it downloads one URL to one file. A fix can call a helper instead."""
     progress: str = ""

@@ -126,6 +126,16 @@ def named_by(call: cst.Call, text: str) -> cst.BaseExpression:
     return needed(call, which.position, which.keyword or "")
 
 
+def literal(call: cst.Call, text: str) -> str | None:
+    """Return the text that an argument is, in the same notation, or None if it is not a literal."""
+    which = catalog.argument(text)
+    given = argument(call, which.position, which.keyword or "")
+    if given is None:
+        return which.default
+    value = given.value.evaluated_value if isinstance(given.value, cst.SimpleString) else None
+    return value if isinstance(value, str) else None
+
+
 def refuse_other(call: cst.Call, count: int, *keywords: str) -> None:
     """Refuse a call with more than `count` positional arguments, or with other keywords.
 

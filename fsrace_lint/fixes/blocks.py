@@ -119,7 +119,7 @@ def refuse_unasked(target: Target, path: cst.BaseExpression) -> None:
         if name in _ASKING and any(_said(tree, each) == spelled for each in asked):
             return
     raise RefusalError(
-        "no existence check of this path precedes the call, and the helper would keep whatever exists there"
+        "no existence check of this path precedes the call, so an existing one may be outdated"
     )
 
 

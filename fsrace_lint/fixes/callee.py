@@ -10,6 +10,7 @@ from libcst import matchers as m
 from fsrace_lint.catalog.lexicon import meaning
 from fsrace_lint.fixes.arguments import named_by
 from fsrace_lint.fixes.recipe import RefusalError
+from fsrace_lint.fixes.text import is_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +51,22 @@ def is_path_method(api: str, *methods: str) -> bool:
     """Check whether an API is one of these methods of a path, as in `pathlib.Path.mkdir` or `*.mkdir`."""
     owner, _, method = api.rpartition(".")
     return owner in {"*", "pathlib.Path"} and method in methods
+
+
+def refuse_foreign(target: Target, path: cst.BaseExpression) -> None:
+    """Refuse a path object that may be of another library, whose files are not renamed in the same way.
+
+    Raises:
+        RefusalError: The file imports such a library, and the path is not clearly a `pathlib` one.
+    """
+    names = target.tree.names
+    if is_path(target.tree, path):
+        return
+    for binding in (each for bindings in names.imported.values() for each in bindings):
+        foreign = meaning("filesystem").intersection(binding.meaning.lower().split("."))
+        if foreign:
+            said = target.tree.module.code_for_node(path)
+            raise RefusalError(f"`{said}` may be a path of `{binding.meaning}`, with a different API")
 
 
 def receiver(target: Target) -> cst.BaseExpression | None:

@@ -29,6 +29,14 @@ def helper(target: Target, name: str) -> Spelled:
     return spell(target, module, name, f"from {module} import {name}")
 
 
+def own_helper(target: Target, name: str) -> Spelled | None:
+    """Return the function of the project for a helper, or None if fixes should write plain code.
+
+    It is the helper of the `helper-module` setting.
+    """
+    return helper(target, name) if target.surroundings.has_helpers else None
+
+
 def rank_test(target: Target) -> Spelled:
     """Return the check for rank 0."""
     return _spelled(target, target.surroundings.idiom(target.fix.span).tests, "is_main_process")

@@ -54,13 +54,15 @@ class Surroundings(msgspec.Struct, frozen=True):
     """What a fix needs to know about the project.
 
     `idiom` returns how the file writes rank checks and barriers at a call, `collectives` the collective
-    calls within a span, and `entries` the library models. `helpers` is the module of the helpers.
+    calls within a span, and `entries` the library models. `helpers` is the module of the helpers, and
+    `has_helpers` tells whether the settings name it.
     """
 
     idiom: Callable[[Span], Idiom]
     collectives: Callable[[Span], tuple[str, ...]]
     entries: Callable[[], Catalog]
     helpers: str
+    has_helpers: bool = False
 
 
 class Target(msgspec.Struct, frozen=True):

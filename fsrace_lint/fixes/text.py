@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 from libcst import matchers as m
 
+from fsrace_lint.catalog.lexicon import meaning
 from fsrace_lint.fixes.names import count_bindings
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ _LONGEST: Final = 8
 """Maximum number of variables to follow, because each one searches the code around it."""
 _TYPES: Final = _PATHS | {"str", "None", "os.PathLike"}
 _GENERICS: Final = frozenset(("os.PathLike", "typing.Optional", "typing.Union"))
+_SUFFIX: Final = re.compile(r"\.[A-Za-z0-9]+$")
 _BUILTINS: Final = frozenset(("str", "None"))
 _SCOPES: Final = (cst.FunctionDef, cst.ClassDef, cst.Module)
 _ASSIGNMENTS: Final = m.Assign() | m.AnnAssign()
@@ -43,6 +46,21 @@ def is_text(tree: Tree, expression: cst.BaseExpression, seen: frozenset[str] = f
             return _makes_text(tree, expression, seen)
         case cst.Name():
             return _names_text(tree, expression, seen)
+    return False
+
+
+def is_path(tree: Tree, expression: cst.BaseExpression, seen: frozenset[str] = frozenset()) -> bool:
+    """Check whether an expression is clearly a path object."""
+    match expression:
+        case cst.BinaryOperation(left=left, operator=cst.Divide()):
+            return is_path(tree, left, seen)
+        case cst.Call(func=function):
+            return _meaning(tree, function) in _PATHS
+        case cst.Name(value=word) if word not in seen and len(seen) < _LONGEST:
+            bound = _bound_by(tree, expression)
+            if isinstance(bound, cst.Annotation):
+                return _meaning(tree, bound.annotation) in _PATHS
+            return bound is not None and is_path(tree, bound, seen | {word})
     return False
 
 
@@ -113,26 +131,56 @@ def may_be_empty(tree: Tree, expression: cst.BaseExpression, seen: frozenset[str
     return True
 
 
-def ends_in(tree: Tree, expression: cst.BaseExpression, ending: str) -> bool:
-    """Check whether a path clearly ends in a given text."""
+def ending_of(tree: Tree, expression: cst.BaseExpression, seen: frozenset[str] = frozenset()) -> str:
+    """Return the suffix of a path, such as `.npy`, or an empty text if it is unclear or none."""
     match expression:
         case cst.SimpleString():
-            return str(expression.evaluated_value).endswith(ending)
+            return _suffix(str(expression.evaluated_value))
         case cst.FormattedString(parts=[*_, cst.FormattedStringText(value=last)]):
-            return last.endswith(ending)
+            return _suffix(last)
         case cst.BinaryOperation(operator=cst.Add() | cst.Divide(), right=right):
-            return ends_in(tree, right, ending)
+            return ending_of(tree, right, seen)
         case cst.Call(args=[*_, last_part]) if _meaning(tree, expression.func) == "os.path.join":
-            return ends_in(tree, last_part.value, ending)
+            return ending_of(tree, last_part.value, seen)
+        case cst.Name(value=word) if word not in seen:
+            bound = _bound_by(tree, expression)
+            if isinstance(bound, cst.BaseExpression):
+                return ending_of(tree, bound, seen | {word})
+    return ""
+
+
+def _suffix(text: str) -> str:
+    found = _SUFFIX.search(text)
+    return found[0] if found is not None else ""
+
+
+def is_parameter(tree: Tree, expression: cst.BaseExpression) -> bool:
+    """Check whether an expression is a parameter of the function around it."""
+    names = {parameter.name.value for parameter in _parameters(_scope(tree, expression))}
+    return isinstance(expression, cst.Name) and expression.value in names
+
+
+def may_be_stream(tree: Tree, expression: cst.BaseExpression) -> bool:
+    """Check whether a path may be an open file, or a file in memory."""
+    if is_text(tree, expression):
+        return False
+    match expression:
         case cst.Name(value=word):
-            scope = _scope(tree, expression)
-            if _is_from_outside(scope, word) or count_bindings(scope, word) != 1:
-                return False
-            assigned = m.findall(scope, m.Assign(targets=[m.AssignTarget(target=m.Name(word))]))
-            return len(assigned) == 1 and ends_in(
-                tree, cst.ensure_type(assigned[0], cst.Assign).value, ending
-            )
-    return False
+            bound = _bound_by(tree, expression)
+            if isinstance(bound, cst.Annotation):
+                return "IO" in tree.module.code_for_node(bound)
+            opened = m.findall(_scope(tree, expression), m.AsName(name=m.Name(word)))
+            return bool(opened) or word.lower() in meaning("stream") or _opens(bound)
+        case cst.Attribute(attr=attr):
+            return attr.value.lower().lstrip("_") in meaning("stream")
+    return _opens(expression)
+
+
+def _opens(value: cst.BaseExpression | None) -> bool:
+    if not isinstance(value, cst.Call):
+        return False
+    last = value.func.attr if isinstance(value.func, cst.Attribute) else value.func
+    return isinstance(last, cst.Name) and last.value.lower() in meaning("stream")
 
 
 def _is_text_type(tree: Tree, annotation: cst.BaseExpression) -> bool:

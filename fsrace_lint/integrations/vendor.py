@@ -6,15 +6,31 @@ import enum
 import hashlib
 import re
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint import __version__
+from fsrace_lint.config.roots import find_root
+from fsrace_lint.config.settings import Settings
 from fsrace_lint.files import bounded_read
 from fsrace_lint.files.atomic_write import exchange, within
+from fsrace_lint.integrations.excerpt import excerpt, public, used
+from fsrace_lint.pipeline import discover
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 NAME: Final = "fs_safe.py"
 """The file name of a copy in a directory."""
 
+_MARKS: Final = """\
+# flake8: noqa
+# fmt: off
+# isort: skip_file
+# mypy: ignore-errors
+# pylint: skip-file
+# ruff: noqa
+"""
+"""Tools of the project leave the copy alone, because it does not follow the style of the project."""
 _HEADER: Final = re.compile(
     rb"# Written by fsrace-lint (\S+) vendor, sha256:([0-9a-f]{64})\. Do not edit it\.\r?\n"
 )
@@ -25,7 +41,7 @@ class Copy(enum.Enum):
 
     MISSING = "does not exist; run `fsrace-lint vendor` to create it"
     CURRENT = "is up to date"
-    OLD = "was written by another version of fsrace-lint; run `fsrace-lint vendor` to update it"
+    OLD = "has other helpers, or is of another version of fsrace-lint; run `fsrace-lint vendor` to update it"
     CHANGED = "was changed after `fsrace-lint vendor` wrote it; use `--force` to overwrite it"
     FOREIGN = "is not a copy of the helpers; use `--force` to overwrite it"
 
@@ -35,11 +51,24 @@ class Copy(enum.Enum):
         return self in {Copy.MISSING, Copy.CURRENT, Copy.OLD}
 
 
-def look(file: Path) -> Copy:
+def helpers() -> tuple[str, ...]:
+    """Return the names of all helpers."""
+    return public(_source())
+
+
+def names_in_use(file: Path) -> frozenset[str]:
+    """Return the helpers that the project of a copy imports from it."""
+    root = find_root(file)
+    files = (each for each in discover.find([root], Settings(root=root)) if isinstance(each, Path))
+    return used(file.stem, helpers(), files)
+
+
+def look(file: Path, names: Iterable[str] = ()) -> Copy:
     """Return the state of the file at the path of a copy.
 
     Args:
         file: The path.
+        names: The helpers that it should contain; none means all.
 
     Returns:
         The state.
@@ -47,7 +76,7 @@ def look(file: Path) -> Copy:
     Raises:
         OSError: The file cannot be read.
     """
-    return _told(_read(file))
+    return _told(_read(file), names)
 
 
 def _read(file: Path) -> bytes | None:
@@ -57,7 +86,7 @@ def _read(file: Path) -> bytes | None:
         return None
 
 
-def _told(data: bytes | None) -> Copy:
+def _told(data: bytes | None, names: Iterable[str]) -> Copy:
     if data is None:
         return Copy.MISSING
     header = _HEADER.match(data)
@@ -67,14 +96,15 @@ def _told(data: bytes | None) -> Copy:
     body = data[header.end() :].replace(b"\r\n", b"\n")
     if hashlib.sha256(body).hexdigest().encode() != header[2]:
         return Copy.CHANGED
-    return Copy.CURRENT if body == _helpers() else Copy.OLD
+    return Copy.CURRENT if body == _body(names) else Copy.OLD
 
 
-def write(file: Path, *, force: bool = False) -> Copy:
+def write(file: Path, names: Iterable[str] = (), *, force: bool = False) -> Copy:
     """Write a copy with a header that contains its version and digest, unless this would lose changes.
 
     Args:
         file: The path; its directory must exist.
+        names: The helpers that it should contain; none means all.
         force: Whether to overwrite any file.
 
     Returns:
@@ -85,14 +115,19 @@ def write(file: Path, *, force: bool = False) -> Copy:
         OSError: The file cannot be read or written, or another process changed it; the previous file remains.
     """
     before = _read(file)
-    copy = _told(before)
+    copy = _told(before, names)
     if copy is not Copy.CURRENT and (copy.is_ours or force):
-        body = _helpers()
+        body = _body(names)
         digest = hashlib.sha256(body).hexdigest()
         header = f"# Written by fsrace-lint {__version__} vendor, sha256:{digest}. Do not edit it.\n"
         exchange(within(file), before, header.encode() + body)
     return copy
 
 
-def _helpers() -> bytes:
-    return Path(__file__).parents[1].joinpath("safe.py").read_bytes().replace(b"\r\n", b"\n")
+def _body(names: Iterable[str]) -> bytes:
+    text = _source()
+    return (_MARKS + (excerpt(text, names) if names else text)).encode()
+
+
+def _source() -> str:
+    return Path(__file__).parents[1].joinpath("safe.py").read_text(encoding="utf-8")

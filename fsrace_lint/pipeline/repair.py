@@ -74,11 +74,13 @@ def surroundings(run: Run, source: Source) -> Surroundings:
     """Return the context that the fixes of a file need from its project."""
     from fsrace_lint import fixes  # noqa: PLC0415  # libcst is loaded only if there is something to fix
 
+    chosen = run.settings.of(source.relative).helper_module
     return fixes.Surroundings(
         idiom=functools.partial(run.idiom, source.relative),
         collectives=functools.partial(run.collectives, source.relative),
         entries=functools.partial(entries, run),
-        helpers=run.settings.of(source.relative).helper_module or catalog.HELPERS,
+        helpers=chosen or catalog.HELPERS,
+        has_helpers=chosen is not None,
     )
 
 

@@ -197,7 +197,7 @@ class TestSettings:
                 if isinstance(node, ast.ImportFrom) and node.module == "fsrace_lint.fixes.coordination"
                 for alias in node.names
             }
-            if names & {"helper", "rank_test", "barrier_call"}:
+            if names & {"helper", "own_helper", "rank_test", "barrier_call"}:
                 calling.add(file.stem.replace("_", "-"))
         assert calling | {"barrier-before"} == HELPED
         assert "barrier import" in (directory / "barrier_before.py").read_text("utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -27,11 +28,63 @@ def test_copy_has_a_header_with_version_and_digest(tmp_path: Path) -> None:
     file = tmp_path / "fs_safe.py"
     assert (result.exit_code, result.stdout) == (0, "")
     header, _, body = file.read_bytes().partition(b"\n")
-    assert body == SAFE.read_bytes()
+    assert body.endswith(SAFE.read_bytes())
     digest = hashlib.sha256(body).hexdigest()
     assert (
         header.decode() == f"# Written by fsrace-lint {__version__} vendor, sha256:{digest}. Do not edit it."
     )
+
+
+@pytest.mark.parametrize("name", vendor.helpers())
+def test_excerpt_is_complete_and_minimal(tmp_path: Path, name: str) -> None:
+    """Without the comments that tell tools to leave the copy alone, nothing is undefined or unused in it."""
+    file = tmp_path / "helpers.py"
+    assert run(file, name).exit_code == 0
+    file.write_text(file.read_text().partition("# ruff: noqa\n")[2])
+    rules = "--select=E4,E7,E9,F,I"
+    ruff = ["ruff", "check", "--isolated", "--no-cache", "--target-version=py310", rules, str(file)]
+    subprocess.run(ruff, check=True, capture_output=True)
+    program = "import helpers; print(helpers.__all__)"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.stderr, done.stdout) == ("", f"{[name]}\n")
+
+
+@pytest.mark.parametrize("names", [(), ("atomic_write", "barrier")])
+def test_copy_passes_the_tools_of_the_project(tmp_path: Path, names: tuple[str, ...]) -> None:
+    run(tmp_path, *names)
+    file = str(tmp_path / "fs_safe.py")
+    for command in (
+        ["ruff", "check", "--isolated", "--no-cache", file],
+        ["ruff", "format", "--check", "--isolated", "--no-cache", file],
+        ["flake8", "--isolated", file],
+        *([["black", "--check", "--quiet", file]] if shutil.which("black") else []),
+    ):
+        done = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, ""), done.stdout
+
+
+def test_copy_contains_what_the_project_uses(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "a.py").write_text("from .fs_safe import atomic_write\n")
+    (tmp_path / "package" / "b.py").write_text("from package import fs_safe\n\nfs_safe.barrier()\n")
+    (tmp_path / "package" / "c.py").write_text("fs_safe = ensure_dir =\n")
+    file = tmp_path / "package" / "fs_safe.py"
+    assert run(file).exit_code == 0
+    assert '__all__ = ["atomic_write", "barrier"]' in file.read_text()
+    assert run("--check", file).exit_code == 0
+    (tmp_path / "package" / "c.py").write_text("from package.fs_safe import ensure_dir\n")
+    assert run("--check", file).exit_code == 1
+    assert run(file).exit_code == 0
+    assert "def ensure_dir" in file.read_text()
+
+
+def test_unknown_helper_is_an_error(tmp_path: Path) -> None:
+    result = run(tmp_path, "atomic_read")
+    assert (result.exit_code, list(tmp_path.iterdir())) == (2, [])
+    assert "no helper `atomic_read`; there are ensure_dir, " in result.stderr
 
 
 def test_copy_works_without_fsrace_lint(tmp_path: Path) -> None:
@@ -128,9 +181,9 @@ def test_copy_has_no_findings(tmp_path: Path) -> None:
 
 def test_fix_that_imports_the_helpers_prints_a_note(tmp_path: Path) -> None:
     """The import makes fsrace-lint a runtime dependency, unless the project has a vendored copy."""
-    hazard = 'import os\n\nif not os.path.isdir("data"):\n    shutil.unpack_archive("a.zip", "data")\n'
-    (tmp_path / "main.py").write_text(f"import shutil\n{hazard}")
-    arguments = ["fix", "--unsafe-fixes", "--diff", str(tmp_path)]
+    hazard = 'dist.init_process_group()\nos.makedirs("data", exist_ok=True)\n'
+    (tmp_path / "main.py").write_text(f"import os\n\nimport torch.distributed as dist\n\n{hazard}")
+    arguments = ["fix", "--unsafe-fixes", "--diff", "--profile=strict", str(tmp_path)]
     (tmp_path / "pyproject.toml").write_text("")
     default = CliRunner().invoke(main.main, arguments)
     assert "+from fsrace_lint.safe import" in default.stdout

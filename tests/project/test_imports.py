@@ -63,7 +63,7 @@ LAYERS: Final[Mapping[str, str]] = {
 Every module may import `__init__`, which contains the version.
 """
 LIBRARIES: Final[Mapping[str, str]] = {
-    "ast": "syntax fixes flake8_plugin",
+    "ast": "fixes flake8_plugin integrations.excerpt syntax",
     "click": "cli",
     "flake8": "flake8_plugin",
     "libcst": "fixes codemod",

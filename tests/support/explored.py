@@ -65,11 +65,13 @@ class Case(NamedTuple):
         bad: Its source.
         proof: How it is run, before and after the fix.
         profile: The profile that reports the rule.
+        helped: Whether the settings name a module with the helpers, which the fixed program then uses.
     """
 
     bad: str
     proof: Proof
     profile: str = "default"
+    helped: bool = False
 
 
 def text(rule: str, label: str) -> str:
@@ -97,7 +99,8 @@ def names(directory: str) -> set[str]:
 
 def fixed(case: Case, recipe: str, directory: Path) -> str:
     """Return a case after `fix --unsafe-fixes`, which must use only this recipe."""
-    found, checked = run(project(directory, case.bad, case.profile))
+    more = 'helper-module = "fsrace_lint.safe"\n' if case.helped else ""
+    found, checked = run(project(directory, case.bad, case.profile, more))
     (patch,) = repair.repair(found, checked, unsafe=True)
     assert patch.refused == ()
     fixes = [finding.fix for finding in patch.applied if finding.fix is not None]

@@ -34,8 +34,8 @@ def example(loaded: LoadedRule, label: str) -> str:
     return textwrap.dedent(found[1]).strip("\n") + "\n"
 
 
-def project(directory: Path, text: str, profile: str = "default") -> Path:
-    toml = f'[tool.fsrace-lint]\nprofile = "{profile}"\n'
+def project(directory: Path, text: str, profile: str = "default", more: str = "") -> Path:
+    toml = f'[tool.fsrace-lint]\nprofile = "{profile}"\n{more}'
     case = Case(directory / "doc.md", "example", 1, 1, {"main.py": File("main.py", 1, text, ())}, toml)
     return case.write(directory / "project")
 

@@ -47,7 +47,9 @@ Meaning: TypeAlias = Literal[
     "barrier",
     "resumption",
 ]
-Doubt: TypeAlias = Literal["filesystem", "collective", "coordinator", "undivided", "sharding"]
+Doubt: TypeAlias = Literal[
+    "filesystem", "collective", "coordinator", "undivided", "sharding", "stream", "directory"
+]
 """Categories of names that make a fix more cautious if nothing else is known about the object."""
 InCommands: TypeAlias = Literal["launcher"]
 """Categories of the words of commands, which whitespace separates."""

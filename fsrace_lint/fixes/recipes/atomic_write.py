@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 
-from fsrace_lint.fixes.arguments import OPEN, argument, calling, named, refuse_other
+from fsrace_lint.fixes.arguments import OPEN, argument, calling, literal, named, needed, refuse_other
 from fsrace_lint.fixes.blocks import fresh
-from fsrace_lint.fixes.callee import api_of, is_path_method, receiver, written_path
-from fsrace_lint.fixes.coordination import helper
+from fsrace_lint.fixes.callee import api_of, is_path_method, receiver, refuse_foreign, written_path
+from fsrace_lint.fixes.coordination import own_helper
 from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, put
-from fsrace_lint.fixes.statements import wrap
-from fsrace_lint.fixes.text import ends_in
+from fsrace_lint.fixes.staging import publish
+from fsrace_lint.fixes.statements import own_statement, wrap
+from fsrace_lint.fixes.text import ending_of, may_be_stream
 
 if TYPE_CHECKING:
     from fsrace_lint.fixes.recipe import Target
@@ -22,74 +23,82 @@ _KEPT: Final = frozenset({"encoding", "errors", "newline"})
 
 
 def recipe(target: Target) -> Change:
-    """Open the file with `atomic_write()`, or pass a path from `atomic_path()` to the writer."""
+    """Write to a unique name and rename the file, or call the atomic writer of the project."""
     api = api_of(target)
     if api in {"open", "io.open"}:
         return _opened(target, None)
-    if is_path_method(api, "open"):
-        return _opened(target, receiver(target))
-    if is_path_method(api, "write_text", "write_bytes"):
-        return _written(target, is_text=api.endswith("text"))
+    if is_path_method(api, "open", "write_text", "write_bytes"):
+        path = receiver(target)
+        if path is None:
+            raise RefusalError("the method is not called on a path object")
+        refuse_foreign(target, path)
+        return _opened(target, path) if api.endswith("open") else _written(target, path)
     return _handed(target)
 
 
 def _opened(target: Target, path: cst.BaseExpression | None) -> Change:
-    """Turn `with open(path, "w") as f` into `with atomic_write(path, "w") as f`."""
+    """Open another path in `with open(path, "w") as f`, or open the same one with `atomic_write()`."""
     tree, call = target.tree, target.call
     item = tree.parents[call]
-    if not isinstance(item, cst.WithItem):
+    statement = tree.parents[item]
+    if not isinstance(item, cst.WithItem) or not isinstance(statement, cst.With):
         raise RefusalError(
             "the file is not opened in a `with` statement, so it is unclear when its content is complete"
         )
-    given = _by_name(call, OPEN if path is None else OPEN[1:])
-    mode = given.get("mode")
-    text = mode.evaluated_value if isinstance(mode, cst.SimpleString) else None
+    mode = argument(call, 0 if path is not None else 1, "mode")
+    text = mode.value.evaluated_value if mode and isinstance(mode.value, cst.SimpleString) else None
     if text not in {"w", "wb", "wt"}:
         raise RefusalError("the file is not opened with a literal mode `w`, `wb`, or `wt`")
-    return _by_helper(target, given["file"] if path is None else _bare(path), mode, given)
-
-
-def _by_helper(
-    target: Target,
-    path: cst.BaseExpression,
-    mode: cst.BaseExpression | None,
-    given: dict[str, cst.BaseExpression],
-) -> Change:
-    function, imports = helper(target, "atomic_write")
-    arguments = [cst.Arg(path), *([] if mode is None else [cst.Arg(mode)])]
+    writer = own_helper(target, "atomic_write")
+    place = path or needed(call, 0, "file")
+    if writer is None:
+        return publish(target, statement, place, is_method=path is not None)
+    given = _by_name(call, OPEN if path is None else OPEN[1:])
+    arguments = [cst.Arg(_bare(place)), cst.Arg(given["mode"])]
     arguments += [named(name, value) for name, value in given.items() if name in _KEPT]
-    return Change((TreeEdit(target.call, calling(function, arguments)),), imports)
+    return Change((TreeEdit(call, calling(writer[0], arguments)),), writer[1])
 
 
-def _written(target: Target, *, is_text: bool) -> Change:
-    """Turn `path.write_text(text)` into a `with atomic_write(path, "w") as stream` around its write."""
-    call, path = target.call, receiver(target)
-    if path is None:
-        raise RefusalError("the method is not called on a path object")
+def _written(target: Target, path: cst.BaseExpression) -> Change:
+    """Call `write_text()` on another path, or write in a `with atomic_write(path, "w") as stream`."""
+    call, line = target.call, own_statement(target)
+    if not isinstance(line, cst.SimpleStatementLine):
+        raise RefusalError("the call is not a statement on its own line")
+    writer = own_helper(target, "atomic_write")
+    if writer is None:
+        return publish(target, line, path, is_method=True)
+    is_text = api_of(target).endswith("text")
     given = _by_name(call, _TEXT if is_text else _TEXT[:1])
     stream = fresh(target, "stream")
-    mode = cst.SimpleString('"w"' if is_text else '"wb"')
-    function, imports = helper(target, "atomic_write")
-    arguments = [cst.Arg(_bare(path)), cst.Arg(mode)]
+    arguments = [cst.Arg(_bare(path)), cst.Arg(cst.SimpleString('"w"' if is_text else '"wb"'))]
     arguments += [named(key, value) for key, value in given.items() if key in _KEPT]
     write = cst.Attribute(cst.Name(stream), cst.Name("write"))
-    manager = cst.Call(function, arguments)
     inner = TreeEdit(call, calling(write, [cst.Arg(given["data"])]))
-    return Change((inner, wrap(target, manager, stream)), imports)
+    return Change((inner, wrap(target, cst.Call(writer[0], arguments), stream)), writer[1])
 
 
 def _handed(target: Target) -> Change:
-    """Wrap a writer that takes a path in `with atomic_path(path) as temporary`."""
-    path = written_path(target)
-    suffix = target.effect.suffix if target.effect is not None else ""
-    if suffix and not ends_in(target.tree, path, suffix):
-        said = f"`{target.fix.api.removeprefix('*.')}` appends `{suffix}` to a path that does not end in it"
-        raise RefusalError(f"{said}, and this path may not")
+    """Pass another path to a writer, or one from `with atomic_path(path) as temporary`."""
+    path, line, effect = written_path(target), own_statement(target), target.effect
+    said = target.fix.api.removeprefix("*.")
+    suffix = effect.suffix if effect is not None else ""
+    if suffix and ending_of(target.tree, path) != suffix:
+        raise RefusalError(
+            f"`{said}` appends `{suffix}` to a path that does not end in it, and this path may not"
+        )
+    if may_be_stream(target.tree, path):
+        raise RefusalError(f"`{said}` may write to an open file or to memory here")
+    if effect is not None and effect.mode and literal(target.call, effect.mode) not in {"w", "wb", "wt"}:
+        raise RefusalError("the file is not opened with a literal mode `w`, `wb`, or `wt`")
+    if not isinstance(line, cst.SimpleStatementLine):
+        raise RefusalError("the call is not a statement on its own line")
+    writer = own_helper(target, "atomic_path")
+    if writer is None:
+        keeps_suffix = effect is not None and (effect.by_suffix or bool(effect.suffix))
+        return publish(target, line, path, keeps_suffix=keeps_suffix)
     temporary = fresh(target, "temporary")
-    function, imports = helper(target, "atomic_path")
-    manager = cst.Call(function, [cst.Arg(_bare(path))])
-    inner = put(path, cst.Name(temporary))
-    return Change((inner, wrap(target, manager, temporary)), imports)
+    manager = cst.Call(writer[0], [cst.Arg(_bare(path))])
+    return Change((put(path, cst.Name(temporary)), wrap(target, manager, temporary)), writer[1])
 
 
 def _by_name(call: cst.Call, names: tuple[str, ...]) -> dict[str, cst.BaseExpression]:

@@ -10,7 +10,7 @@ from libcst import matchers as m
 from fsrace_lint.fixes.arguments import argument, calling, needed, refuse_other
 from fsrace_lint.fixes.blocks import refuse_unasked
 from fsrace_lint.fixes.callee import api_of
-from fsrace_lint.fixes.coordination import helper
+from fsrace_lint.fixes.coordination import own_helper
 from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, put
 from fsrace_lint.fixes.statements import own_statement
 
@@ -21,12 +21,20 @@ _OPENING: Final = {"tarfile.open": "name", "tarfile.TarFile.open": "name", "zipf
 
 
 def recipe(target: Target) -> Change:
-    """Replace the extraction, and the `with` statement around it, with `extract_once()`."""
+    """Replace the extraction, and the `with` statement around it, with `extract_once()`.
+
+    Plain code is too long: a slower process must notice that the directory exists, and delete its own.
+    """
     call = target.call
     line = own_statement(target)
     if line is None:
         raise RefusalError("the call is not a statement on its own line")
-    function, imports = helper(target, "extract_once")
+    helper = own_helper(target, "extract_once")
+    if helper is None:
+        raise RefusalError(
+            "to extract to a temporary directory and rename it, the fix needs the `helper-module` setting"
+        )
+    function, imports = helper
     if api_of(target) == "shutil.unpack_archive":
         refuse_other(call, 2, "filename", "extract_dir", "format", "filter")
         folder = needed(call, 1, "extract_dir")
