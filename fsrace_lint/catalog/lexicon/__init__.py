@@ -23,6 +23,7 @@ Meaning: TypeAlias = Literal[
     "result",
     "checkpoint",
     "part",
+    "divided",
     "group",
     "whole group",
     "command",
