@@ -173,6 +173,11 @@ DOWNLOAD_ONCE: Final = FixTemplate(
     description="download to a temporary name, then rename it",
     where_done=True,
 )
+EXTRACT_ON_FIRST: Final = FixTemplate(
+    recipe="guard-and-barrier",
+    description="extract on rank 0 only, with a barrier after it",
+    where_done=True,
+)
 DOWNLOAD_ON_FIRST: Final = FixTemplate(
     recipe="guard-and-barrier",
     description="download on rank 0 only, with a barrier after it",
@@ -242,6 +247,7 @@ WRITING: Final = (GUARD_OR_WAIT, LOCAL_GUARD, WRITE_ON_FIRST, SAVE_WITH_ALL)
 DELETING: Final = (MISSING_OK, GUARD_AND_BARRIER, DELETE_AFTER_ALL)
 ORDERING: Final = (BARRIER, BARRIER_BEFORE, WAIT_BETWEEN)
 NAMING: Final = (OWN_FILE, MKSTEMP)
+EXTRACTING: Final = (EXTRACT_ONCE, EXTRACT_ON_FIRST)
 DOWNLOADING: Final = (DOWNLOAD_ONCE, DOWNLOAD_ON_FIRST, LOCAL_GUARD)
 
 
@@ -317,9 +323,21 @@ def for_delete(project: Project, access: Access) -> Fix:
     return MISSING_OK.at(access)
 
 
-def for_download(project: Project, access: Access) -> FixTemplate:
+def for_download(project: Project, access: Access, probe: ExistenceCheck | None) -> FixTemplate:
     """Return a fix for a download by every rank. An atomic one is only made too often."""
-    return _on_one_rank(project, access, DOWNLOAD_ON_FIRST) if access.operation.atomic else DOWNLOAD_ONCE
+    if project.is_result_used(access):
+        return _by_hand(DOWNLOAD_ONCE, "the result of the call is used")
+    on_first = _on_one_rank(project, access, DOWNLOAD_ON_FIRST)
+    if probe is None and on_first is DOWNLOAD_ON_FIRST:
+        return on_first
+    return on_first if access.operation.atomic else DOWNLOAD_ONCE
+
+
+def for_extraction(project: Project, access: Access) -> Fix:
+    """Return a fix for an archive that every rank extracts."""
+    on_first = _on_one_rank(project, access, EXTRACT_ON_FIRST)
+    is_first = on_first is EXTRACT_ON_FIRST and project.cache_test_of(access) is None
+    return (on_first if is_first else EXTRACT_ONCE).at(access)
 
 
 def for_barrier(project: Project, pair: UnorderedPair) -> Fix:
@@ -327,4 +345,6 @@ def for_barrier(project: Project, pair: UnorderedPair) -> Fix:
     if pair.guard is None:
         return WAIT_BETWEEN.at(pair.alone)
     template = BARRIER if pair.alone is pair.before else BARRIER_BEFORE
-    return _by_hand(template, project.why_no_barrier(pair.alone, pair.guard)).at(pair.alone, pair.guard)
+    reason = "" if pair.is_of_one_path else "the other ranks may only use other files in the same directory"
+    reason = reason or project.why_no_barrier(pair.alone, pair.guard)
+    return _by_hand(template, reason).at(pair.alone, pair.guard)

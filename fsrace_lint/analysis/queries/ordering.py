@@ -152,6 +152,10 @@ class OrderingQueries(AccessQueries):
             return "a caller reads the path on every rank, and needs a barrier before"
         return self._one_rank.why_not_checked(access)
 
+    def is_result_used(self, access: Access) -> bool:
+        """Return whether code uses the result of the call that runs an operation."""
+        return self._one_rank.is_result_used(access)
+
     def why_no_barrier(self, at: Access | SequenceItem, check: Span | None = None) -> str:
         """Return why a rank might not reach a barrier next to a call, or an empty string.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.analysis.accesses.model import ASKING, LOOKING
 from fsrace_lint.analysis.callgraph.concurrency import Doubt, Evidence
 from fsrace_lint.analysis.dataflow.abstract_state import mutually_exclusive
-from fsrace_lint.analysis.dataflow.process_set import MAIN, TOP, Runs
+from fsrace_lint.analysis.dataflow.process_set import TOP, Runs
 from fsrace_lint.catalog.lexicon import says
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import calls_in, last_name
@@ -55,9 +55,14 @@ class OneRank:
         reasons = (
             self._why_no_ranks(access.call_site),
             "each rank can have other items of the work" if _is_divided(access) else "",
+            "every rank uses the result of the call" if self.is_result_used(access) else "",
             *(self._why_own_part(access, each) for each in dict.fromkeys((access.call_site, leaf))),
         )
         return next(filter(None, reasons), "")
+
+    def is_result_used(self, access: Access) -> bool:
+        """Return whether the call that runs an operation is a part of a statement that does more."""
+        return _is_used(access.leaf_call)
 
     def is_read_by_callers(self, access: Access) -> bool:
         """Return whether a caller reads what an access writes, after the call that leads to the access."""
@@ -119,10 +124,9 @@ class OneRank:
     def _why_not_by(self, edge: CallEdge) -> str:
         call_site = edge.call_site
         called = spell(call_site.call.function)
-        processes = self.entry_states.processes(call_site) & edge.only
         taint = self.sequences.taint
-        if processes != TOP and not edge.starts_several:
-            return f"only some ranks call `{called}()` on line {call_site.call.span.line} of another place"
+        if not self._is_by_all(edge):
+            return f"only some ranks call `{called}()`"
         if any(map(is_os_error, self.entry_states.protection.caught(call_site))):
             return f"a caller handles the exception of a rank that fails in `{called}()`"
         conditions = (each for each in call_site.state.conditions if each.attempt is None)
@@ -140,6 +144,10 @@ class OneRank:
     def _why_no_ranks(self, call_site: CallSite) -> str:
         """Return why some callers of a function may not be ranks of a job, or an empty string."""
         markers, waiting = self.evidence.markers, [call_site]
+        above = self.entry_states.upward(call_site.function, self.entry_states.callers)
+        roots = [each for each in above if not self.entry_states.callers(each)]
+        if self.evidence.is_library(call_site.function, roots):
+            return "only examples of the library show that ranks run it"
         seen = {call_site.function}
         while waiting:
             here = waiting.pop()
@@ -151,9 +159,9 @@ class OneRank:
             if any(marker.role == "worker" for marker in found) or function.facts.name in _ITEMS:
                 return f"workers run {name}, which are not the ranks of a job"
             edges = self.entry_states.callers(function)
-            if any(not self._has_main(edge) for edge in edges):
-                return f"{name} is also called by ranks other than rank 0 only"
-            if found:
+            if not all(map(self._is_by_all, edges)):
+                return f"some callers of {name} check the rank already"
+            if any(not marker.is_launch for marker in found):
                 continue
             if not edges and not self._is_shown_by_class(function):
                 return f"nothing shows that every caller of {name} is a rank of a job"
@@ -161,9 +169,9 @@ class OneRank:
             seen |= {edge.call_site.function for edge in edges}
         return ""
 
-    def _has_main(self, edge: CallEdge) -> bool:
-        processes = self.entry_states.processes(edge.call_site) & edge.only
-        return bool(edge.starts_several or processes & MAIN)
+    def _is_by_all(self, edge: CallEdge) -> bool:
+        """Return whether all ranks that get to the caller take a call edge."""
+        return edge.starts_several or (self.entry_states.processes(edge.call_site) & edge.only) == TOP
 
     def _is_shown_by_class(self, function: LinkedFunction) -> bool:
         """Return whether another method of the class checks the rank or coordinates ranks."""
@@ -195,6 +203,18 @@ def _is_divided(access: Access) -> bool:
         if any(not _counts(loop.expr) for loop in call_site.loops) and not access.is_repeated:
             return True
     return False
+
+
+def _is_used(call_site: CallSite) -> bool:
+    """Return whether a call is a part of a statement that does more: its result is kept, or decides."""
+    for statement in all_in(call_site.function.facts.body):
+        if isinstance(statement, (m.Evaluate, m.With)):
+            own = statement.items if isinstance(statement, m.With) else ()
+            opened = (part for item in own for part in within(item.context))
+            done = (statement.value,) if isinstance(statement, m.Evaluate) else ()
+            if any(each is call_site.call for each in (*done, *opened)):
+                return False
+    return True
 
 
 def _counts(loop: m.Expr) -> bool:
