@@ -24,6 +24,8 @@ _WRITING: Final = re.compile(
 SKETCH: Final = "sketch"
 """The recipe of a manual fix, which is never applied automatically."""
 
+BY_HAND: Final = "not applied, because "
+"""Begins the reason why a fix that is usually applied is manual."""
 
 HELPED: Final = frozenset(
     {
@@ -280,7 +282,7 @@ def _by_hand(template: FixTemplate, reason: str) -> FixTemplate:
     """Return a fix that is left to the user, with the reason; the same fix if there is none."""
     if not reason:
         return template
-    return _sketch(f"{template.description} (by hand: {reason})")
+    return _sketch(f"{template.description}; {BY_HAND}{reason}")
 
 
 def for_one_writer(project: Project, access: Access) -> Fix:
@@ -294,9 +296,10 @@ def for_one_writer(project: Project, access: Access) -> Fix:
     if access.reach is Reach.NODE:
         return LOCAL_GUARD.at(access)
     reason, waits = project.why_not_on_one_rank(access), project.why_no_barrier(access)
-    if not reason and project.is_read_later(access):
-        reason = waits
-    template = _by_hand(RANK_GUARD if waits else GUARD_OR_WAIT, reason)
+    if project.is_read_later(access):
+        template = _by_hand(GUARD_AND_BARRIER, reason or waits)
+    else:
+        template = _by_hand(RANK_GUARD if waits else GUARD_OR_WAIT, reason)
     if access.call_site is access.leaf_call or _WRITING.match(access.callee.rpartition(".")[2]):
         return template.at(access)
     if not project.is_only_way_to(access):

@@ -186,7 +186,12 @@ class OneRank:
             return ""
         names = (last_name(part) for each in _written(function, call_site) for part in _except(each, path))
         tests = (last_name(part) for each in call_site.state.conditions for part in within(each.test))
-        if any(says(name, "divided") for name in (*names, *tests)) or says(function.facts.name, "part"):
+        file = (
+            access.path_source.rpartition("/")[2]
+            if access.path is None
+            else access.path.text.rpartition("/")[2]
+        )
+        if any(says(name, "divided") for name in (file, *names, *tests)) or says(function.facts.name, "part"):
             return "each rank can have its own part of the data, which must be gathered first"
         return ""
 
