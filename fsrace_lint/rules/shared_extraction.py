@@ -6,12 +6,14 @@ file before it writes it, so a second `tar` fails with "File exists". A process 
 directory skips the extraction and starts with half of the files.
 
 Bad:
+    import os
     import tarfile
 
 
     def fetch(archive: str, data: str) -> None:
-        with tarfile.open(archive) as tar:
-            tar.extractall(data)
+        if not os.path.isdir(data):
+            with tarfile.open(archive) as tar:
+                tar.extractall(data)
 
 Good:
     import os

@@ -76,15 +76,15 @@ class OneRank:
         return self._is_read_after(access.call_site, access.leaf_call)
 
     def _is_read_after(self, call_site: CallSite, leaf: CallSite) -> bool:
-        made = None
+        made, is_own = None, call_site is leaf
         for step in self.sequences.of(call_site.function):
             if step.call_site is call_site and step.leaf_call is leaf:
                 made = step.path
-            elif made is not None and step.sync_point and step.processes == TOP:
+            elif made is None or (step.call_site is call_site and not is_own):
+                continue
+            elif step.sync_point and step.processes == TOP:
                 return False
-            elif (
-                made is not None and step.op in _USING and step.path is not None and step.path.is_within(made)
-            ):
+            elif step.op in _USING and step.path is not None and step.path.is_within(made):
                 return True
         return False
 
@@ -98,6 +98,10 @@ class OneRank:
         function = call_site.function
         if function.facts.is_generator or function.facts.name in _ITEMS:
             return f"`{function.facts.name}()` does not run equally often on every rank"
+        if not self._is_by_ranks(function) and not all(
+            self._is_by_ranks(edge.call_site.function) for edge in self.entry_states.callers(function)
+        ):
+            return "it is not certain that all ranks get here together"
         if self.entry_states.protection.held(call_site):
             return "a lock is held here, and the other ranks would wait for it"
         if call_site.exception_contexts:
@@ -109,6 +113,11 @@ class OneRank:
         if any(not _counts(loop.expr) for loop in call_site.loops):
             return "the loop can run a different number of times on each rank"
         return next(filter(None, map(self._why_not_by, self._edges_above(function))), "")
+
+    def _is_by_ranks(self, function: LinkedFunction) -> bool:
+        """Return whether a function itself checks the rank, waits for ranks, or joins a job."""
+        markers = self.evidence.markers
+        return any(marker.role == "rank" and not marker.is_launch for marker, _ in markers.of(function))
 
     def _is_alike(self, condition: PathCondition) -> bool:
         if self.sequences.taint.of_test(condition) is not None:
@@ -191,7 +200,7 @@ class OneRank:
             if access.path is None
             else access.path.text.rpartition("/")[2]
         )
-        if any(says(name, "divided") for name in (file, *names, *tests)) or says(function.facts.name, "part"):
+        if any(says(name, "divided") for name in (file, function.facts.name, *names, *tests)):
             return "each rank can have its own part of the data, which must be gathered first"
         return ""
 

@@ -79,6 +79,18 @@ def says(text: str, what: Meaning) -> bool:
     return not meaning(what).isdisjoint(words(text))
 
 
+_SAVING: Final = re.compile(r"_?(save|checkpoint|sync|gather)")
+
+
+def may_save_with_all(callee: str) -> bool:
+    """Return whether a call, as spelled in the source, may be a save that every rank must make."""
+    owner, _, last = callee.rpartition(".")
+    word = owner.rpartition(".")[2].strip("_()").lower()
+    if last == "save_pretrained":
+        return not word.endswith(tuple(meaning("undivided")))
+    return bool(_SAVING.match(last)) and word.endswith(tuple(meaning("coordinator")))
+
+
 @functools.lru_cache(maxsize=4096)
 def checks_first_process(name: str) -> str | None:
     """Return the scope of the rank check that a name states, or None.
