@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.accesses.model import Access
     from fsrace_lint.analysis.callgraph.call_edges import CallEdge
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
+    from fsrace_lint.analysis.paths.abstract_path import AbstractPath
     from fsrace_lint.analysis.synchronization.event_sequences import EventSequences
     from fsrace_lint.files.spans import Span
     from fsrace_lint.program.modules import LinkedFunction
@@ -72,8 +73,11 @@ class OneRank:
         )
 
     def is_read_here(self, access: Access) -> bool:
-        """Return whether the function of an access reads what it writes later, before ranks wait."""
-        return self._is_read_after(access.call_site, access.leaf_call)
+        """Return whether the function of an access reads what it writes later, before ranks wait.
+
+        It can also return the path, or store it in an object, for others to read.
+        """
+        return _is_handed_on(access) or self._is_read_after(access.call_site, access.leaf_call)
 
     def _is_read_after(self, call_site: CallSite, leaf: CallSite) -> bool:
         made, is_own = None, call_site is leaf
@@ -84,7 +88,7 @@ class OneRank:
                 continue
             elif step.sync_point and step.processes == TOP:
                 return False
-            elif step.op in _USING and step.path is not None and step.path.is_within(made):
+            elif step.op in _USING and step.path is not None and _may_be(step.path, made):
                 return True
         return False
 
@@ -207,6 +211,27 @@ class OneRank:
 
 def _agree(before: Iterable[PathCondition], call_site: CallSite) -> bool:
     return not mutually_exclusive(tuple(before), call_site.state.conditions)
+
+
+def _may_be(path: AbstractPath, made: AbstractPath) -> bool:
+    """Return whether a path may be a path that was written: it is in it, or the file has the same name."""
+    return path.is_within(made) or (made.has_literal_name and path.components[-1:] == made.components[-1:])
+
+
+def _is_handed_on(access: Access) -> bool:
+    """Return whether the function of an access returns its path, or stores it in an object."""
+    for statement in all_in(access.call_site.function.facts.body):
+        told = isinstance(statement, m.Assign) and any(
+            isinstance(target, (m.Attribute, m.Subscript)) for target in statement.targets
+        )
+        parts: list[m.Expr] = []
+        if isinstance(statement, m.Assign) and told:
+            parts = [*statement.targets, *within(statement.value)]
+        elif isinstance(statement, m.Return):
+            parts = list(within(statement.value))
+        if any(spell(part) == access.path_source for part in parts):
+            return True
+    return False
 
 
 def _is_divided(access: Access) -> bool:
