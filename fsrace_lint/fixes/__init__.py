@@ -14,6 +14,7 @@ import msgspec
 from fsrace_lint.files.source import LARGEST, Source, Unreadable, decode, split_lines
 from fsrace_lint.findings.finding import Applicability, Finding, Fix
 from fsrace_lint.fixes.imports import add_imports
+from fsrace_lint.fixes.joining import joined
 from fsrace_lint.fixes.nodes import within
 from fsrace_lint.fixes.parts import Parts, Replaced
 from fsrace_lint.fixes.reading import BOM, TOO_DEEP, encoded, parsed, read
@@ -317,13 +318,20 @@ class _Rewriter(cst.CSTTransformer):
     def __init__(self, tree: Tree, edits: dict[cst.CSTNode, list[TreeEdit]]) -> None:
         super().__init__()
         self._edits = edits
+        self._added: set[cst.CSTNode] = set()
         self._ways = {around for node in edits for around in tree.ancestors(node)}
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         return node in self._ways
 
     def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> Any:  # a node, or several
-        return reduce(_rewritten, self._edits.get(original_node, ()), updated_node)
+        edits = self._edits.get(original_node, ())
+        made: Any = reduce(_rewritten, edits, updated_node)
+        if any(edit.joins for edit in edits):
+            self._added |= {made} if isinstance(made, cst.CSTNode) else set(made) - {updated_node}
+        if self._added and isinstance(made, cst.IndentedBlock | cst.Module):
+            return made.with_changes(body=joined(made.body, self._added))
+        return made
 
 
 def _refuse_lost(tree: Tree, changes: Sequence[Change]) -> None:
@@ -341,7 +349,8 @@ def _changed(tree: Tree, changes: Sequence[Change]) -> cst.Module:
     for edit in (edit for change in changes for edit in change.edits):
         if not edit.additive and any(not other.additive for other in edits[edit.node]):
             raise RefusalError("another fix changes the same lines")
-        edits[edit.node].append(edit)
+        if not edit.adds or all(edit.adds != other.adds for other in edits[edit.node]):
+            edits[edit.node].append(edit)
     for group in edits.values():
         group.sort(key=lambda edit: edit.additive)
     try:

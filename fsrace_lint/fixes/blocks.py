@@ -31,6 +31,18 @@ _LEAVING: Final = m.Return() | m.Yield() | m.Break() | m.Continue() | m.Raise() 
 _BINDING: Final = (
     m.AssignTarget(target=m.Name()) | m.AnnAssign(target=m.Name()) | m.NamedExpr() | m.AsName(name=m.Name())
 )
+_CHANGING: Final = (
+    m.Name("append") | m.Name("add") | m.Name("update") | m.Name("extend") | m.Name("insert")
+    | m.Name("pop") | m.Name("popitem") | m.Name("remove") | m.Name("discard") | m.Name("clear")
+    | m.Name("setdefault")
+)  # fmt: skip
+_STORING: Final = (
+    m.AssignTarget(target=m.Attribute() | m.Subscript())
+    | m.AugAssign()
+    | m.Call(func=m.Attribute(attr=_CHANGING))
+)
+_MOST_LINES: Final = 12
+"""The number of lines from which on a block is not indented for one call."""
 
 
 def statement_of(target: Target) -> Whole:
@@ -47,19 +59,44 @@ def statement_of(target: Target) -> Whole:
         if isinstance(node, cst.SimpleStatementLine):
             if len(node.body) != 1 or not isinstance(tree.parents[node], cst.IndentedBlock | cst.Module):
                 break
-            return node
+            return _opening(tree, node)
         if isinstance(node, cst.With) and isinstance(child, cst.WithItem):
             return node
         child = node
     raise RefusalError("the call is not a statement on its own line")
 
 
-def refuse_leaving(target: Target, statement: Whole) -> None:
-    """Refuse a statement that exits its function or loop, or that assigns a name used elsewhere.
+def _opening(tree: Tree, line: cst.SimpleStatementLine) -> Whole:
+    """Return the `with` block that opens what the one line in it uses, or the line."""
+    block = tree.parents[line]
+    around = tree.parents.get(block)
+    if not isinstance(around, cst.With) or len(around.body.body) != 1:
+        return line
+    names = [item.asname.name for item in around.items if item.asname is not None]
+    used = {name.value for name in m.findall(line, m.Name()) if isinstance(name, cst.Name)}
+    opened = [name.value for name in names if isinstance(name, cst.Name)]
+    return around if len(opened) == len(around.items) and used.issuperset(opened) else line
+
+
+def refuse_long(target: Target, statement: Whole) -> None:
+    """Refuse to indent a long block.
 
     Raises:
-        RefusalError: Ranks that skip the statement would take another path, or miss the name.
+        RefusalError: The block has more lines than a reviewer wants to see indented for one call.
     """
+    span = target.tree.span(statement)
+    lines = span.end_line - span.line + 1
+    if isinstance(statement, cst.With) and lines > _MOST_LINES:
+        raise RefusalError(f"the block has {lines} lines, and all of them would run on rank 0 only")
+
+
+def refuse_leaving(target: Target, statement: Whole) -> None:
+    """Refuse a statement that exits its function or loop, or that changes what is used elsewhere.
+
+    Raises:
+        RefusalError: Ranks that skip the statement would take another path, or miss a value.
+    """
+    _refuse_stored(target, statement)
     body = statement.body if isinstance(statement, cst.With) else statement
     for found in m.findall(body, _LEAVING):
         if _function(target.tree, found) is _function(target.tree, statement):
@@ -72,6 +109,22 @@ def refuse_leaving(target: Target, statement: Whole) -> None:
             continue
         if not _is_bound_anew(target.tree, name):
             raise RefusalError(f"`{name.value}` is used elsewhere and would be undefined on the other ranks")
+
+
+def _refuse_stored(target: Target, statement: Whole) -> None:
+    """Refuse a statement that stores something in an object or a collection that exists outside of it."""
+    own = _bound(statement)
+    code = target.tree.module.code_for_node
+    for node in m.findall(statement, _STORING):
+        stored = node.target if isinstance(node, cst.AssignTarget | cst.AugAssign) else None
+        changed = (
+            node.func.value if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else stored
+        )
+        root = changed
+        while isinstance(root, cst.Attribute | cst.Subscript):
+            root = root.value
+        if changed is not None and not (isinstance(root, cst.Name) and root.value in own):
+            raise RefusalError(f"the statement changes `{code(changed)}`, which the other ranks may need")
 
 
 def _is_bound_anew(tree: Tree, name: cst.Name) -> bool:
@@ -169,7 +222,7 @@ def under(target: Target, statement: Whole, test: cst.BaseExpression) -> TreeEdi
         block = suite([line.with_changes(leading_lines=())], indent, newline)
         return cst.If(test=test, body=block, leading_lines=line.leading_lines)
 
-    return TreeEdit(statement, wrapped)
+    return TreeEdit(statement, wrapped, joins=True)
 
 
 def beside(
@@ -184,7 +237,9 @@ def beside(
     if not isinstance(tree.parents[statement], cst.IndentedBlock | cst.Module):
         raise RefusalError("code cannot be added before or after an `elif` branch")
     lines = [own_line(target, small) for small in added]
-    return TreeEdit(statement, partial(_with_lines, lines=lines, before=before), additive=True)
+    adds = f"{before} {''.join(tree.module.code_for_node(line) for line in lines)}"
+    rewrite = partial(_with_lines, lines=lines, before=before)
+    return TreeEdit(statement, rewrite, additive=True, adds=adds, joins=True)
 
 
 def own_line(target: Target, small: cst.BaseSmallStatement) -> cst.SimpleStatementLine:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 from libcst import matchers as m
 
-from fsrace_lint.catalog.lexicon import meaning
+from fsrace_lint.catalog.lexicon import may_save_with_all, meaning
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import RefusalError
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 Spelled = tuple[cst.BaseExpression, tuple[str, ...]]
 
-_SAVING: Final = re.compile(r"_?(save|checkpoint|sync|gather)")
 _BUILTIN: Final = frozenset({"int", "str", "bool", "len"})
 
 
@@ -71,15 +69,12 @@ def refuse_collectives(target: Target, node: cst.CSTNode) -> None:
         if not isinstance(call, cst.Call):
             continue
         said = tree.module.code_for_node(call.func)
-        owner, _, last = said.rpartition(".")
-        word = owner.rpartition(".")[2].strip("_()").lower()
+        last = said.rpartition(".")[2]
         if last.lstrip("_").startswith(tuple(meaning("collective"))):
             raise RefusalError(
                 f"`{said}` may wait for every rank, and the fix would keep some ranks from calling it"
             )
-        if _SAVING.match(last) and word.endswith(tuple(meaning("coordinator"))):
-            raise RefusalError(f"`{said}` may be a save that every rank must call")
-        if last == "save_pretrained" and not word.endswith(tuple(meaning("undivided"))):
+        if may_save_with_all(said):
             raise RefusalError(f"`{said}` may be a save that every rank must call")
         if last == "state_dict" and any(name in tree.text for name in meaning("sharding")):
             raise RefusalError(f"`{said}` may gather the state of a model that is sharded across ranks")

@@ -23,13 +23,17 @@ class TreeEdit(msgspec.Struct, frozen=True):
 
     `rewrite` receives the node after the edits inside it, and must build on that. An
     `additive` edit only adds to the node, so it can be applied after another edit. A
-    `whole` edit discards what other fixes change inside the node.
+    `whole` edit discards what other fixes change inside the node. Of additive edits of one node with the
+    same `adds`, one is enough. The lines that an edit with `joins` adds are joined with equal ones next to
+    them.
     """
 
     node: cst.CSTNode
     rewrite: Callable[[Any], cst.CSTNode | cst.FlattenSentinel[cst.CSTNode] | cst.RemovalSentinel]
     additive: bool = False
     whole: bool = False
+    adds: str = ""
+    joins: bool = False
 
 
 def put(node: cst.CSTNode, *instead: cst.CSTNode) -> TreeEdit:

@@ -119,7 +119,7 @@ def _all(project: Project) -> Iterator[Finding]:
                 harm,
             ),
             related=[Related(happens(pair.shared), "used by other ranks here")],
-            fix=for_barrier(pair),
+            fix=for_barrier(project, pair),
             strict=not pair.certain,
             at_most=pair.at_most,
         )

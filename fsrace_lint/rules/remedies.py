@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from fsrace_lint.analysis.accesses.model import Access, Reach
+from fsrace_lint.catalog.lexicon import may_save_with_all
 from fsrace_lint.findings.finding import Applicability, Fix
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ _WRITING: Final = re.compile(
 SKETCH: Final = "sketch"
 """The recipe of a manual fix, which is never applied automatically."""
 
+BY_HAND: Final = "not applied, because "
+"""Begins the reason why a fix that is usually applied is manual."""
 
 HELPED: Final = frozenset(
     {
@@ -133,12 +136,12 @@ ENSURE_DIR: Final = FixTemplate(
     description="use `fsrace_lint.safe.ensure_dir()`, which retries on stale NFS answers",
     where_done=True,
 )
-RANK_GUARD: Final = FixTemplate(
+RANK_GUARD: Final = FixTemplate(recipe="rank-guard", description="write on rank 0 only")
+GUARD_OR_WAIT: Final = FixTemplate(
     recipe="rank-guard",
     description="write on rank 0 only, with a barrier if other ranks read the file",
     otherwise="guard-and-barrier",
 )
-GUARD_WHERE_DONE: Final = msgspec.structs.replace(RANK_GUARD, where_done=True)
 GUARD_AND_BARRIER: Final = FixTemplate(
     recipe="guard-and-barrier", description="run it on rank 0 only, with a barrier after it"
 )
@@ -165,14 +168,17 @@ OWN_FILE: Final = FixTemplate(
 )
 EXTRACT_ONCE: Final = FixTemplate(
     recipe="extract-once",
-    description="extract on rank 0 only and add a barrier, or call `extract_once()` if `helper-module` is set",
-    otherwise="guard-and-barrier",
+    description="call `extract_once()`, if `helper-module` is set",
     where_done=True,
 )
 DOWNLOAD_ONCE: Final = FixTemplate(
     recipe="download-once",
-    description="download to a temporary name and rename it, or download on rank 0 only and add a barrier",
-    otherwise="guard-and-barrier",
+    description="download to a temporary name, then rename it",
+    where_done=True,
+)
+EXTRACT_ON_FIRST: Final = FixTemplate(
+    recipe="guard-and-barrier",
+    description="extract on rank 0 only, with a barrier after it",
     where_done=True,
 )
 DOWNLOAD_ON_FIRST: Final = FixTemplate(
@@ -240,10 +246,11 @@ SAVE_WITH_ALL: Final = _sketch(
 
 COPY_ASIDE: Final = _sketch("create it as a temporary directory next to it, then rename that directory")
 CREATING: Final = (LINK_AND_REPLACE, PUBLISH_SYMLINK, EXCLUSIVE_OPEN, EXIST_OK, COPY_ASIDE, ATOMIC_WRITE)
-WRITING: Final = (RANK_GUARD, LOCAL_GUARD, WRITE_ON_FIRST, SAVE_WITH_ALL)
+WRITING: Final = (GUARD_OR_WAIT, LOCAL_GUARD, WRITE_ON_FIRST, SAVE_WITH_ALL)
 DELETING: Final = (MISSING_OK, GUARD_AND_BARRIER, DELETE_AFTER_ALL)
 ORDERING: Final = (BARRIER, BARRIER_BEFORE, WAIT_BETWEEN)
 NAMING: Final = (OWN_FILE, MKSTEMP)
+EXTRACTING: Final = (EXTRACT_ONCE, EXTRACT_ON_FIRST)
 DOWNLOADING: Final = (DOWNLOAD_ONCE, DOWNLOAD_ON_FIRST, LOCAL_GUARD)
 
 
@@ -272,19 +279,39 @@ def for_creation(probe: ExistenceCheck | None, access: Access) -> Fix:
     return ATOMIC_WRITE.at(access)
 
 
+def _by_hand(template: FixTemplate, reason: str) -> FixTemplate:
+    """Return a fix that is left to the user, with the reason; the same fix if there is none."""
+    if not reason:
+        return template
+    return _sketch(f"{template.description}; {BY_HAND}{reason}")
+
+
 def for_one_writer(project: Project, access: Access) -> Fix:
     """Return a fix that lets one rank run an operation that every rank runs.
 
     A call that leads to the operation can do other work that every rank needs, unless its name says
     that it writes. The rank check then goes to the operation itself, if no other call leads there.
     """
-    if project.synchronizes_at(access):
+    if project.synchronizes_at(access) or may_save_with_all(access.callee):
         return SAVE_WITH_ALL.at(access)
     if access.reach is Reach.NODE:
         return LOCAL_GUARD.at(access)
+    reason, waits = project.why_not_on_one_rank(access), project.why_no_barrier(access)
+    if project.is_read_later(access):
+        template = _by_hand(GUARD_AND_BARRIER, reason or waits)
+    else:
+        template = _by_hand(RANK_GUARD if waits else GUARD_OR_WAIT, reason)
     if access.call_site is access.leaf_call or _WRITING.match(access.callee.rpartition(".")[2]):
-        return RANK_GUARD.at(access)
-    return (GUARD_WHERE_DONE if project.is_only_way_to(access) else WRITE_ON_FIRST).at(access)
+        return template.at(access)
+    if not project.is_only_way_to(access):
+        return WRITE_ON_FIRST.at(access)
+    return msgspec.structs.replace(template, where_done=True).at(access)
+
+
+def _on_one_rank(project: Project, access: Access, template: FixTemplate) -> FixTemplate:
+    """Return a fix with a rank check and a barrier, by hand if one of them would be wrong."""
+    reason = project.why_not_on_one_rank(access) or project.why_no_barrier(access)
+    return _by_hand(template, reason)
 
 
 def for_delete(project: Project, access: Access) -> Fix:
@@ -296,17 +323,32 @@ def for_delete(project: Project, access: Access) -> Fix:
     if project.is_used_before(access):
         return DELETE_AFTER_ALL.at(access)
     if access.op != "delete" or access.call_site is not access.leaf_call:
-        return GUARD_AND_BARRIER.at(access)
+        return _on_one_rank(project, access, GUARD_AND_BARRIER).at(access)
     return MISSING_OK.at(access)
 
 
-def for_download(access: Access) -> FixTemplate:
+def for_download(project: Project, access: Access, probe: ExistenceCheck | None) -> FixTemplate:
     """Return a fix for a download by every rank. An atomic one is only made too often."""
-    return DOWNLOAD_ON_FIRST if access.operation.atomic else DOWNLOAD_ONCE
+    if project.is_result_used(access):
+        return _by_hand(DOWNLOAD_ONCE, "the result of the call is used")
+    on_first = _on_one_rank(project, access, DOWNLOAD_ON_FIRST)
+    if probe is None and on_first is DOWNLOAD_ON_FIRST:
+        return on_first
+    return on_first if access.operation.atomic else DOWNLOAD_ONCE
 
 
-def for_barrier(pair: UnorderedPair) -> Fix:
+def for_extraction(project: Project, access: Access) -> Fix:
+    """Return a fix for an archive that every rank extracts."""
+    on_first = _on_one_rank(project, access, EXTRACT_ON_FIRST)
+    is_first = on_first is EXTRACT_ON_FIRST and project.cache_test_of(access) is None
+    return (on_first if is_first else EXTRACT_ONCE).at(access)
+
+
+def for_barrier(project: Project, pair: UnorderedPair) -> Fix:
     """Return a fix that adds a barrier between the operation of one rank and those of the others."""
     if pair.guard is None:
         return WAIT_BETWEEN.at(pair.alone)
-    return (BARRIER if pair.alone is pair.before else BARRIER_BEFORE).at(pair.alone, pair.guard)
+    template = BARRIER if pair.alone is pair.before else BARRIER_BEFORE
+    reason = "" if pair.is_of_one_path else "the other ranks may only use other files in the same directory"
+    reason = reason or project.why_no_barrier(pair.alone, pair.guard)
+    return _by_hand(template, reason).at(pair.alone, pair.guard)

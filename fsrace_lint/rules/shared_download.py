@@ -123,7 +123,7 @@ def _finding(project: Project, access: Access, probe: ExistenceCheck | None) -> 
         told,
         witness=Witness(tuple(steps), outcome),
         related=related,
-        fix=(LOCAL_GUARD if awaited else for_download(access)).at(access),
+        fix=(LOCAL_GUARD if awaited else for_download(project, access, probe)).at(access),
         strict=project.is_skipped_by_followers(access) or _is_strict(access, probe, awaited=awaited),
         at_most=project.highest_confidence(access),
     )

@@ -6,12 +6,14 @@ file before it writes it, so a second `tar` fails with "File exists". A process 
 directory skips the extraction and starts with half of the files.
 
 Bad:
+    import os
     import tarfile
 
 
     def fetch(archive: str, data: str) -> None:
-        with tarfile.open(archive) as tar:
-            tar.extractall(data)
+        if not os.path.isdir(data):
+            with tarfile.open(archive) as tar:
+                tar.extractall(data)
 
 Good:
     import os
@@ -44,7 +46,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Promise, Rule, Witness, WitnessStep, code, destination, many, one, related
-from fsrace_lint.rules.remedies import EXTRACT_ONCE
+from fsrace_lint.rules.remedies import EXTRACT_ONCE, EXTRACTING, for_extraction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +58,7 @@ if TYPE_CHECKING:
 RULE = Rule(
     code="FSR301",
     name="shared-extraction",
-    remedies=(EXTRACT_ONCE,),
+    remedies=EXTRACTING,
     promises=(
         Promise.TAR,
         Promise.RENAME,
@@ -89,6 +91,7 @@ def check(project: Project) -> Iterator[Finding]:
                 ),
                 "a process can read files that another one is rewriting",
             ),
+            fix=for_extraction(project, extract),
             strict=extract.path is None,
             at_most=project.highest_confidence(extract),
         )
@@ -107,7 +110,8 @@ def _nested(move: Access) -> Finding:
     )
     told = f"a directory is moved to {destination(move)}, which another {one(move)} may have created already"
     witness = Witness(steps, f"{destination(move)} contains one copy of the tree inside the other")
-    return RULE.finding(move, told, witness=witness, strict=move.path is None)
+    fix = EXTRACT_ONCE.at(move)
+    return RULE.finding(move, told, witness=witness, fix=fix, strict=move.path is None)
 
 
 def _replaced(removal: Access, move: Access) -> Finding:
@@ -118,4 +122,5 @@ def _replaced(removal: Access, move: Access) -> Finding:
     )
     told = f"{code(removal.path_source)} is deleted, but another {one(removal)} may have moved its tree there"
     witness = Witness(steps, "the slower process fails with `IsADirectoryError`")
-    return RULE.finding(removal, told, witness=witness, related=[related(move, "moved here")])
+    fix, more = EXTRACT_ONCE.at(removal), [related(move, "moved here")]
+    return RULE.finding(removal, told, witness=witness, related=more, fix=fix)

@@ -752,17 +752,35 @@ def test_findings_with_the_same_change_share_it() -> None:
     assert len(patch.applied) == 2
 
 
-def test_only_one_fix_inserts_next_to_a_statement() -> None:
-    source = read("import safe\nif first:\n    make(a)\n    make(b)\n")
+def waiting(source: Source, *barriers: str, recipes: tuple[str, str] = ("barrier", "barrier")) -> Patch:
+    """Add a barrier next to one `if` for each of two calls in it; each call has its own barrier."""
     spans = (Span(3, 5, 3, 12), Span(4, 5, 4, 12))
-    found = [finding(Fix("barrier", span, Applicability.UNSAFE, "wait", Span(2, 4, 2, 9))) for span in spans]
-    around = msgspec.structs.replace(ALONE, idiom=lambda _span: Idiom(barriers=("safe.barrier()",)))
-    patch = repair(source, found, content, around)
-    assert patch.after.decode() == source.text + "safe.barrier()\n"
-    assert len(patch.applied) == 1
-    assert [refusal.reason for refusal in patch.refused] == [
-        "another fix adds code next to the same statement"
+    check = Span(2, 4, 2, 9)
+    found = [
+        finding(Fix(recipe, span, Applicability.UNSAFE, "wait", check))
+        for recipe, span in zip(recipes, spans, strict=True)
     ]
+    spelled = {span: Idiom(barriers=(f"safe.{name}()",)) for span, name in zip(spans, barriers, strict=True)}
+    return repair(source, found, content, msgspec.structs.replace(ALONE, idiom=spelled.__getitem__))
+
+
+def test_one_barrier_serves_two_fixes() -> None:
+    source = read("import safe\nif first:\n    make(a)\n    make(b)\n")
+    patch = waiting(source, "barrier", "barrier")
+    assert patch.after.decode() == source.text + "safe.barrier()\n"
+    assert len(patch.applied) == 2
+    assert patch.refused == ()
+
+
+def test_two_different_barriers_are_not_added_next_to_one_statement() -> None:
+    source = read("import safe\nif first:\n    make(a)\n    make(b)\n")
+    for recipes in (("barrier", "barrier"), ("barrier", "barrier-before")):
+        patch = waiting(source, "barrier", "synchronize", recipes=recipes)
+        assert patch.after.decode() == source.text + "safe.barrier()\n"
+        assert len(patch.applied) == 1
+        assert [refusal.reason for refusal in patch.refused] == [
+            "another fix adds code next to the same statement"
+        ]
 
 
 def test_nested_calls_are_both_fixed() -> None:

@@ -32,6 +32,7 @@ from fsrace_lint.config import settings
 from fsrace_lint.config.roots import find_root
 from fsrace_lint.pipeline import check, repair
 from fsrace_lint.report import diff
+from fsrace_lint.rules.remedies import BY_HAND
 from support import CASE_DOCUMENTS
 
 if TYPE_CHECKING:
@@ -272,6 +273,8 @@ def _fix(
         reason = repair.write(patch)
         if reason is not None:
             problems.append(f"{where}: {path} was not written: {reason}")
+    if unsafe:
+        refused += _left_by_hand(checked.outcome.findings, root)
     if not any(patch.applied for patch in patches):
         return {"diff": shown, "text": refused}
     found, checked = run(root)
@@ -281,6 +284,16 @@ def _fix(
     if any(patch.before != patch.after for patch in repair.repair(found, checked, unsafe=unsafe)):
         problems.append(f"{where}: fixing it again changes it again")
     return {"diff": shown, "text": refused}
+
+
+def _left_by_hand(findings: Iterable[Finding], root: Path) -> str:
+    """Return a line for each fix that is manual here, although its recipe usually applies it."""
+    told = ((f, f.fix.description.partition(f"; {BY_HAND}")[2]) for f in findings if f.fix is not None)
+    return "".join(
+        f"{relative(f.place.path, root)}:{f.place.span.line}: {f.code}: by hand: {reason}\n"
+        for f, reason in told
+        if reason
+    )
 
 
 def _places(findings: Iterable[Finding], root: Path) -> Counter[tuple[str, str, str]]:

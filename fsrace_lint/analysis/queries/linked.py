@@ -23,6 +23,7 @@ from fsrace_lint.analysis.synchronization.locks.lock_misuses import LockMisuses
 from fsrace_lint.analysis.synchronization.locks.locks import Locks
 from fsrace_lint.analysis.synchronization.misused_helpers import MisusedHelpers
 from fsrace_lint.analysis.synchronization.node_visibility import NodeVisibility
+from fsrace_lint.analysis.synchronization.one_rank import OneRank
 from fsrace_lint.analysis.synchronization.per_node import PerNode
 from fsrace_lint.analysis.synchronization.polling import Polling
 from fsrace_lint.analysis.synchronization.rank_divergence import Divergences
@@ -106,6 +107,7 @@ class Linked:
         self.sequences = EventSequences(
             self._accesses, TaintAnalysis(self.entry_states, self._accesses.effects)
         )
+        self._one_rank = OneRank(self.sequences)
         self._polling = Polling(self._accesses)
         self._divergences = Divergences(self.sequences)
         self._agreed_attributes = AgreedAttributes(self.sequences)

@@ -146,6 +146,29 @@ class OrderingQueries(AccessQueries):
                 return False
         return True
 
+    def why_not_on_one_rank(self, access: Access) -> str:
+        """Return why a rank check around an operation would be wrong, or an empty string."""
+        if self._one_rank.is_read_by_callers(access):
+            return "a caller reads the path on every rank, and needs a barrier before"
+        return self._one_rank.why_not_checked(access)
+
+    def is_result_used(self, access: Access) -> bool:
+        """Return whether code uses the result of the call that runs an operation."""
+        return self._one_rank.is_result_used(access)
+
+    def why_no_barrier(self, at: Access | SequenceItem, check: Span | None = None) -> str:
+        """Return why a rank might not reach a barrier next to a call, or an empty string.
+
+        Args:
+            at: What the call does.
+            check: The rank check around the call. The barrier is outside of its branch.
+        """
+        return self._one_rank.why_no_barrier(at.call_site, check)
+
+    def is_read_later(self, access: Access) -> bool:
+        """Return whether the same function reads what an access writes, before ranks wait for each other."""
+        return self._one_rank.is_read_here(access)
+
     def unordered(self) -> Iterator[UnorderedPair]:
         """Yield two accesses to one path, by one process and by others, without a sync point in between."""
         for pair in self.each_acting(self._unordered_pairs.of):

@@ -72,6 +72,13 @@ class UnorderedPair(Record, frozen=True):
         return self.after if self.kind in _FIRST_ALONE else self.before
 
     @property
+    def is_of_one_path(self) -> bool:
+        """Whether the others use the path itself, or what the operation of the one process makes in it."""
+        operation = self.alone.operation
+        is_file = operation is not None and operation.op in {"copy", "write"} and not operation.tree
+        return self.kind != "write-read" or not is_file or self.alone.path == self.shared.path
+
+    @property
     def path(self) -> str:
         """The path of the one process, as in the source."""
         return "" if self.alone.path is None else self.alone.path.text

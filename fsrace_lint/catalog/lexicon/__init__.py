@@ -23,6 +23,7 @@ Meaning: TypeAlias = Literal[
     "result",
     "checkpoint",
     "part",
+    "divided",
     "group",
     "whole group",
     "command",
@@ -79,6 +80,18 @@ def meaning(what: Meaning | Doubt | InCommands) -> frozenset[str]:
 def says(text: str, what: Meaning) -> bool:
     """Return whether a word of a name or a path has a meaning."""
     return not meaning(what).isdisjoint(words(text))
+
+
+_SAVING: Final = re.compile(r"_?(save|checkpoint|sync|gather)")
+
+
+def may_save_with_all(callee: str) -> bool:
+    """Return whether a call, as spelled in the source, may be a save that every rank must make."""
+    owner, _, last = callee.rpartition(".")
+    word = owner.rpartition(".")[2].strip("_()").lower()
+    if last == "save_pretrained":
+        return not word.endswith(tuple(meaning("undivided")))
+    return bool(_SAVING.match(last)) and word.endswith(tuple(meaning("coordinator")))
 
 
 @functools.lru_cache(maxsize=4096)

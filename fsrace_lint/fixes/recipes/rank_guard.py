@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.fixes.blocks import is_used_below, refuse_leaving, statement_of, under
+from fsrace_lint.fixes.blocks import is_used_below, refuse_leaving, refuse_long, statement_of, under
 from fsrace_lint.fixes.coordination import rank_test, refuse_collectives
 from fsrace_lint.fixes.recipe import Change, RefusalError
 
@@ -29,6 +29,7 @@ def recipe(target: Target) -> Change:
 def guarded(target: Target) -> Change:
     """Wrap the statement in a rank check, even if other ranks use the result."""
     statement = statement_of(target)
+    refuse_long(target, statement)
     refuse_leaving(target, statement)
     refuse_collectives(target, statement)
     test, imports = rank_test(target)
