@@ -54,14 +54,14 @@ from fsrace_lint.rules.base import (
     double_create_witness,
     tested,
 )
-from fsrace_lint.rules.remedies import DECIDE_ON_MAIN, EXIST_OK
+from fsrace_lint.rules.remedies import DECIDE_ON_MAIN, EXIST_OK, EXIST_OK_UNCHECKED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.analysis.accesses.model import Access, ExistenceCheck
     from fsrace_lint.analysis.queries.project import Project
-    from fsrace_lint.findings.finding import Finding
+    from fsrace_lint.findings.finding import Finding, Fix
 
 RULE = Rule(
     code="FSR101",
@@ -85,9 +85,7 @@ def check(project: Project) -> Iterator[Finding]:
                 created_after_check("directory", mkdir),
                 witness=check_then_act_witness(probe, mkdir, "FileExistsError"),
                 related=[tested(probe, mkdir)],
-                fix=msgspec.structs.replace(EXIST_OK, applicability=_applicability(probe, mkdir)).at(
-                    mkdir, probe.span if probe.is_whole_test else None
-                ),
+                fix=_fix(project, probe, mkdir),
                 at_most=project.highest_confidence(mkdir),
             )
 
@@ -113,11 +111,19 @@ def _refused(probe: ExistenceCheck, mkdir: Access) -> Finding:
     )
 
 
-def _applicability(probe: ExistenceCheck, mkdir: Access) -> Applicability:
+def _fix(project: Project, probe: ExistenceCheck, mkdir: Access) -> Fix:
     """Safe where one process cannot tell: the test asks for this, and nothing else depends on it.
 
-    That a file in it is missing says nothing of the directory, which can be there.
+    That a file in it is missing says nothing of the directory, which can be there. Without the check, the
+    call fails on a file at the path, as the code does that uses the path as a directory.
     """
     told = mkdir.path is not None and mkdir.path.is_within(probe.path)
     exact = told and probe.guards_only_the_site and probe.is_implied and probe.asks_presence
-    return Applicability.SAFE if exact and mkdir.is_surely_a_path else Applicability.UNSAFE
+    is_redundant = exact and mkdir.path == probe.path
+    fix = (EXIST_OK_UNCHECKED if is_redundant else EXIST_OK).at(mkdir, probe.span if is_redundant else None)
+    is_safe = exact and mkdir.is_surely_a_path
+    if is_safe and is_redundant and not probe.asks_directory:
+        is_safe = project.is_used_as_directory(mkdir)
+    if is_safe and mkdir.operation.api == "os.mkdir":
+        is_safe = project.has_parent(mkdir)
+    return msgspec.structs.replace(fix, applicability=Applicability.SAFE if is_safe else Applicability.UNSAFE)
