@@ -42,8 +42,9 @@ def recipe(target: Target) -> Change:
 
 def _check_rmtree(call: cst.Call) -> None:
     given = [argument.keyword.value for argument in call.args if argument.keyword is not None]
-    by_position = [argument for argument in call.args if argument.keyword is None and not argument.star]
-    if _OWN_HANDLERS.intersection(given) or len(by_position) > 1:
+    if any(argument.star for argument in call.args):
+        raise RefusalError("the call has unpacked arguments, which may specify how `rmtree` handles errors")
+    if _OWN_HANDLERS.intersection(given) or len(call.args) - len(given) > 1:
         raise RefusalError("the call already specifies how `rmtree` handles errors")
 
 
