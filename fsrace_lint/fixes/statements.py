@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Suite = cst.SimpleStatementLine | cst.SimpleStatementSuite
 
+_CHECKS: Final = frozenset({"exists", "lexists", "isdir", "is_dir", "isfile", "is_file"})
 _PRAGMA: Final = re.compile(r"#\s*(noqa|nosec|type:|pragma:|pylint:|pyright:|mypy:|fmt:|nosemgrep)")
 
 
@@ -94,9 +95,16 @@ def _is_check(target: Target, test: cst.BaseExpression) -> bool:
         ):
             return _is_check(target, inner)
         case cst.Call():
-            is_it = target.tree.span(test) == target.fix.check
+            is_it = target.tree.span(test) == target.fix.check and _name(target, test.func) in _CHECKS
             return is_it and only_puts_together(target.tree, test)
     return False
+
+
+def _name(target: Target, function: cst.BaseExpression) -> str:
+    """Return the last name of a function. A function of the project that asks may do more."""
+    if isinstance(function, cst.Attribute):
+        return function.attr.value
+    return (target.tree.names.meaning(function) or "").rpartition(".")[2]
 
 
 def _without_check(target: Target, test: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -18,16 +18,14 @@ Good:
 
 
     def discard(path: str) -> None:
-        if os.path.exists(path):
-            with contextlib.suppress(FileNotFoundError):
-                os.remove(path)
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(path)
 
-Fix: `missing-ok` (safe after a check, unsafe after a listing) accepts that the path is already
-deleted. It passes `missing_ok=True` to `Path.unlink()`, or wraps `os.remove()` in
-`contextlib.suppress(FileNotFoundError)`. The check stays, because it also excludes other paths:
-`exists()` is false for a dangling link, and `isfile()` is false for a directory. For
-`shutil.rmtree()` the fix passes `ignore_errors=True`, which is unsafe because it hides other
-errors.
+Fix: `missing-ok` passes `missing_ok=True` to `Path.unlink()`, or wraps the call in
+`contextlib.suppress(FileNotFoundError)`. It removes an `exists()` check if the `if` contains only
+the call. That is safe if the function also writes or links a file there; a dangling link is then
+deleted too. A check with `isfile()` stays if the function creates no file there, because it also
+excludes other paths. After a listing, and for `shutil.rmtree()`, the fix is unsafe.
 
 Not reported when:
 * the call passes `missing_ok=True` or `ignore_errors=True`;

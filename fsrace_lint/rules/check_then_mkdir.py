@@ -19,11 +19,12 @@ Good:
     def prepare(out: str) -> None:
         os.makedirs(out, exist_ok=True)
 
-Fix: `exist-ok`: pass `exist_ok=True`. The fix is safe if the condition checks only the created
-directory or a path inside it, and the body of the `if` contains only the call. `os.mkdir()` has no
-such parameter, so the fix replaces it with `Path(…).mkdir(exist_ok=True)`, or wraps it in a `try`
-that ignores `FileExistsError` if the path is a directory. The fix removes an `isdir()` check. It
-keeps an `exists()` check: if the path is a file, the check skips the call, which would fail there.
+Fix: `exist-ok` passes `exist_ok=True`, and removes the check if the `if` contains only the call.
+The fix is safe after an `isdir()` check, or if the function uses the path as a directory: it joins
+a name to it, lists it, or takes it from the parent of another path. If a file is at such a path,
+the code then fails at the call, and not where it uses the directory. `os.mkdir()` has no such
+parameter, so the fix calls `os.makedirs()`, which also creates parents. That is safe only if the
+parent evidently exists.
 
 Not reported when:
 * the call passes `exist_ok=True`;

@@ -209,7 +209,7 @@ def test_fix_of_every_shape_keeps_behavior(kind: str, tmp_path: Path) -> None:
     assert not lines_of(found)
 
 
-NO_DIRECTORY: Final = {"file", "link to a file", "fifo", "unreadable file"}
+NO_DIRECTORY: Final = {"file", "file, read-only parent", "link to a file", "fifo", "unreadable file"}
 """What a check takes for the directory, and what follows cannot use as one."""
 BROKEN_LINK: Final = {"dangling link", "link to itself"}
 
