@@ -21,7 +21,7 @@ _FILLING: Final[frozenset[Op]] = frozenset({"write", "copy", "download", "link",
 _OF_DIRECTORIES: Final[frozenset[Op]] = frozenset({"list", "mkdir"})
 """The operations that fail unless their path is a directory."""
 _JOINING: Final = (m.Call, m.Binary, m.Format)
-"""The expressions that can put a path together."""
+"""The expressions that can put a path together. A literal path counts where it is an argument."""
 
 
 class PathKindQueries(AccessQueries):
@@ -76,4 +76,8 @@ class PathKindQueries(AccessQueries):
     def _joined(self, access: Access) -> Iterator[m.Expr]:
         for statement in all_in(access.call_site.function.facts.body):
             for whole in evaluated(statement):
-                yield from (each for each in within(whole) if isinstance(each, _JOINING))
+                for each in within(whole):
+                    if isinstance(each, _JOINING):
+                        yield each
+                    if isinstance(each, m.Call):
+                        yield from (part for part in each.arguments if isinstance(part, m.Constant))
