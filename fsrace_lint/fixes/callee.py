@@ -18,12 +18,9 @@ if TYPE_CHECKING:
     from fsrace_lint.fixes.recipe import Target
     from fsrace_lint.fixes.tree import Tree
 
-_ROOTS: Final = frozenset(("os", "pathlib", "shutil"))
 _TEXTS: Final = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
-_WRAPPERS: Final = frozenset(("str", "os.fspath", "pathlib.Path", "pathlib.PurePath"))
 _PUTTING: Final = frozenset(("absolute", "format", "joinpath", "resolve", "with_name", "with_suffix"))
 _DOING: Final = m.Call() | m.Await() | m.Yield() | m.NamedExpr()
-_PATH_KEYWORDS: Final = frozenset(("path", "name"))
 
 
 def api_of(target: Target) -> str:
@@ -90,14 +87,6 @@ def written_path(target: Target) -> cst.BaseExpression:
     return named_by(target.call, effect.path)
 
 
-def same_path(tree: Tree, check: cst.BaseExpression, call: cst.Call) -> bool:
-    """Check whether an existence check and a call use the same path expression."""
-    if not isinstance(check, cst.Call):
-        return False
-    paths = [_path_of(tree, check), _path_of(tree, call)]
-    return None not in paths and len(set(paths)) == 1
-
-
 def only_puts_together(tree: Tree, check: cst.Call) -> bool:
     """Check whether a test can be removed, because computing its path has no side effects."""
     function = check.func
@@ -135,30 +124,3 @@ def _puts_together(tree: Tree, call: cst.Call) -> bool:
     if isinstance(function, cst.Attribute):
         return function.attr.value in _PUTTING
     return isinstance(function, cst.Name) and function.value == "str" and not tree.names.knows("str")
-
-
-def _path_of(tree: Tree, call: cst.Call) -> str | None:
-    path: cst.BaseExpression
-    function = call.func
-    library = (tree.names.meaning(function) or "").partition(".")[0]
-    if isinstance(function, cst.Attribute) and library not in _ROOTS:
-        path = function.value
-    elif call.args and not call.args[0].star:
-        keyword = call.args[0].keyword
-        if keyword is not None and keyword.value not in _PATH_KEYWORDS:
-            return None
-        path = call.args[0].value
-    else:
-        return None
-    while isinstance(path, cst.Call) and len(path.args) == 1 and _is_wrapper(tree, path):
-        path = path.args[0].value
-    bare = path.with_changes(lpar=[], rpar=[])
-    return tree.module.code_for_node(bare)
-
-
-def _is_wrapper(tree: Tree, call: cst.Call) -> bool:
-    if call.args[0].star or call.args[0].keyword is not None:
-        return False
-    if isinstance(call.func, cst.Name) and call.func.value == "str":
-        return not tree.names.knows("str")
-    return tree.names.meaning(call.func) in _WRAPPERS

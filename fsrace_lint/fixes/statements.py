@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import libcst as cst
+from libcst import matchers as m
 
-from fsrace_lint.fixes.callee import only_puts_together, same_path
+from fsrace_lint.fixes.callee import only_puts_together
 from fsrace_lint.fixes.nodes import comments
 from fsrace_lint.fixes.recipe import RefusalError, TreeEdit
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from fsrace_lint.fixes.recipe import Target
 
 Suite = cst.SimpleStatementLine | cst.SimpleStatementSuite
-_Block = TypeVar("_Block", cst.Try, cst.With)
 
+_CHECKS: Final = frozenset({"exists", "lexists", "isdir", "is_dir", "isfile", "is_file"})
 _PRAGMA: Final = re.compile(r"#\s*(noqa|nosec|type:|pragma:|pylint:|pyright:|mypy:|fmt:|nosemgrep)")
 
 
@@ -33,14 +34,19 @@ def own_statement(target: Target) -> Suite | None:
     return None
 
 
-def unwrap(target: Target, tests: frozenset[str]) -> tuple[TreeEdit, ...]:
-    """Remove an `if` that contains only the call and runs it if a check of the same path is false.
+def unwrap(target: Target) -> tuple[TreeEdit, ...]:
+    """Remove the existence check of the fix from the `if` around the call, if the block is only the call.
 
-    `tests` are the last names of the functions whose check can be removed.
+    The `if` goes too, unless it tests something else as well. There are no edits if the check stays.
     """
     guard = _guard(target)
-    if guard is None or not _is_plain(target, guard, tests):
+    if guard is None:
         return ()
+    if not _is_check(target, guard.test):
+        rest = _without_check(target, guard.test)
+        return () if rest is None else (TreeEdit(guard, partial(_tested, test=rest)),)
+    if isinstance(target.tree.parents[guard], cst.If):
+        return (TreeEdit(guard, _as_else),)
     return (TreeEdit(guard, partial(_unwrapped, newline=target.tree.newline)), *_footer_edits(target, guard))
 
 
@@ -58,16 +64,6 @@ def wrap(target: Target, manager: cst.BaseExpression, name: str = "") -> TreeEdi
     return TreeEdit(line, partial(_wrapped, item=item, indent=indent, newline=target.tree.newline))
 
 
-def enclosed(
-    line: Suite, outer: _Block, indent: str | None, newline: cst.Newline
-) -> _Block | cst.IndentedBlock:
-    """Replace a line with the compound statement that was built from it."""
-    if isinstance(line, cst.SimpleStatementLine):
-        return outer.with_changes(leading_lines=line.leading_lines)
-    header = cst.TrailingWhitespace(newline=newline)
-    return cst.IndentedBlock(body=[outer], header=header, indent=indent)
-
-
 def _guard(target: Target) -> cst.If | None:
     parents = target.tree.parents
     line = own_statement(target)
@@ -81,39 +77,81 @@ def _guard(target: Target) -> cst.If | None:
     guard = parents[block]
     if not isinstance(guard, cst.If) or guard.body is not block or guard.orelse is not None:
         return None
-    return None if isinstance(parents[guard], cst.If) else guard
+    return guard
 
 
-def _is_plain(target: Target, guard: cst.If, tests: frozenset[str]) -> bool:
-    test = _denied(guard.test)
-    if not isinstance(test, cst.Call) or target.tree.span(test) != target.fix.check:
-        return False
-    function = test.func
-    name = function.attr.value if isinstance(function, cst.Attribute) else target.tree.names.meaning(function)
-    asked = name is not None and name.rpartition(".")[2] in tests
-    return asked and same_path(target.tree, test, target.call) and only_puts_together(target.tree, test)
-
-
-def _denied(test: cst.BaseExpression) -> cst.BaseExpression | None:
+def _is_check(target: Target, test: cst.BaseExpression) -> bool:
+    """Check whether a test is the existence check of the fix, or its negation, without side effects."""
     match test:
         case cst.UnaryOperation(operator=cst.Not(), expression=inner):
-            return inner
+            return _is_check(target, inner)
         case cst.Comparison(
-            left=inner, comparisons=[cst.ComparisonTarget(operator=operator, comparator=other)]
+            left=inner,
+            comparisons=[
+                cst.ComparisonTarget(
+                    operator=cst.Is() | cst.Equal(), comparator=cst.Name(value="False" | "True")
+                )
+            ],
         ):
-            is_false = isinstance(other, cst.Name) and other.value == "False"
-            return inner if is_false and isinstance(operator, cst.Is | cst.Equal) else None
+            return _is_check(target, inner)
+        case cst.Call():
+            is_it = target.tree.span(test) == target.fix.check and _name(target, test.func) in _CHECKS
+            return is_it and only_puts_together(target.tree, test)
+    return False
+
+
+def _name(target: Target, function: cst.BaseExpression) -> str:
+    """Return the last name of a function. A function of the project that asks may do more."""
+    if isinstance(function, cst.Attribute):
+        return function.attr.value
+    return (target.tree.names.meaning(function) or "").rpartition(".")[2]
+
+
+def _without_check(target: Target, test: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return the rest of a condition, or None if the check is not a part of it.
+
+    What follows the check must be free of calls, because it will run each time.
+    """
+    match test:
+        case cst.BooleanOperation(left=left, operator=cst.And(), right=right):
+            if _is_check(target, right):
+                return _in_parentheses_of(test, left, target)
+            if _is_check(target, left):
+                calls = m.findall(right, m.Call() | m.Await() | m.NamedExpr() | m.Subscript())
+                return None if calls else _in_parentheses_of(test, right, target)
+            rest = None if m.findall(right, m.Call()) else _without_check(target, left)
+            return None if rest is None else test.with_changes(left=rest)
     return None
 
 
-def _unwrapped(guard: cst.If, newline: cst.Newline) -> cst.SimpleStatementLine:
+def _in_parentheses_of(
+    whole: cst.BaseExpression, part: cst.BaseExpression, target: Target
+) -> cst.BaseExpression:
+    """Keep the parentheses of a condition around a part of it if they hold lines together."""
+    span = target.tree.span(whole)
+    if span.line == span.end_line or not whole.lpar:
+        return part
+    return part.with_changes(lpar=[*whole.lpar, *part.lpar], rpar=[*part.rpar, *whole.rpar])
+
+
+def _tested(guard: cst.If, test: cst.BaseExpression) -> cst.If:
+    return guard.with_changes(test=test, whitespace_before_test=cst.SimpleWhitespace(" "))
+
+
+def _as_else(guard: cst.If) -> cst.Else:
+    return cst.Else(body=guard.body, leading_lines=guard.leading_lines)
+
+
+def _unwrapped(guard: cst.If, newline: cst.Newline) -> cst.SimpleStatementLine | cst.With:
     block = guard.body
     header = cst.TrailingWhitespace()
+    inner: cst.SimpleStatementLine | cst.With
     if isinstance(block, cst.SimpleStatementSuite):
         inner = cst.SimpleStatementLine(body=block.body, trailing_whitespace=block.trailing_whitespace)
     else:
         body = cst.ensure_type(block, cst.IndentedBlock)
-        header, inner = body.header, cst.ensure_type(body.body[0], cst.SimpleStatementLine)
+        header, first = body.header, body.body[0]
+        inner = first if isinstance(first, cst.With) else cst.ensure_type(first, cst.SimpleStatementLine)
     kept = [cst.EmptyLine(comment=comment, newline=newline) for comment in comments(guard.test)]
     if header.comment is not None:
         marked = _marked(inner, header) if _PRAGMA.match(header.comment.value) else None
@@ -124,8 +162,12 @@ def _unwrapped(guard: cst.If, newline: cst.Newline) -> cst.SimpleStatementLine:
     return inner.with_changes(leading_lines=[*guard.leading_lines, *kept, *own])
 
 
-def _marked(inner: cst.SimpleStatementLine, mark: cst.TrailingWhitespace) -> cst.SimpleStatementLine | None:
+def _marked(
+    inner: cst.SimpleStatementLine | cst.With, mark: cst.TrailingWhitespace
+) -> cst.SimpleStatementLine | cst.With | None:
     """Move a comment for tools to the line, unless the line already has a comment."""
+    if isinstance(inner, cst.With):
+        return inner.with_deep_changes(inner.body, header=mark)
     ending = inner.trailing_whitespace
     if ending.comment is not None:
         return None
@@ -156,4 +198,7 @@ def _wrapped(
     header = cst.TrailingWhitespace(newline=newline)
     inner = cst.SimpleStatementLine(body=line.body, trailing_whitespace=line.trailing_whitespace)
     block = cst.IndentedBlock(body=[inner], header=header, indent=indent)
-    return enclosed(line, cst.With(items=[item], body=block), indent, newline)
+    outer = cst.With(items=[item], body=block)
+    if isinstance(line, cst.SimpleStatementLine):
+        return outer.with_changes(leading_lines=line.leading_lines)
+    return cst.IndentedBlock(body=[outer], header=header, indent=indent)

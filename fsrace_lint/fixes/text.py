@@ -103,34 +103,6 @@ def _bound_by(tree: Tree, name: cst.Name) -> cst.Annotation | cst.BaseExpression
     return None
 
 
-def may_be_empty(tree: Tree, expression: cst.BaseExpression, seen: frozenset[str] = frozenset()) -> bool:
-    """Check whether a text may be empty. Path objects and joined paths never are."""
-    match expression:
-        case cst.SimpleString():
-            return not expression.evaluated_value
-        case cst.FormattedString(parts=parts):
-            return not any(isinstance(part, cst.FormattedStringText) for part in parts)
-        case (
-            cst.ConcatenatedString(left=left, right=right)
-            | cst.BinaryOperation(left=left, operator=cst.Add(), right=right)
-        ):
-            return may_be_empty(tree, left, seen) and may_be_empty(tree, right, seen)
-        case cst.Name(value=word):
-            bound = None if word in seen else _bound_by(tree, expression)
-            if isinstance(bound, cst.Annotation):
-                kind = bound.annotation
-                kind = kind.value if isinstance(kind, cst.Subscript) else kind
-                return _meaning(tree, kind) not in {*_PATHS, "os.PathLike"}
-            return bound is None or may_be_empty(tree, bound, seen | {word})
-        case cst.Call(args=arguments):
-            name = _meaning(tree, expression.func)
-            is_format = isinstance(expression.func, cst.Attribute) and expression.func.attr.value == "format"
-            return not arguments or not (is_format or name in {*_PATHS, "str", "os.path.join"})
-        case cst.BinaryOperation(operator=cst.Divide() | cst.Modulo()):
-            return False
-    return True
-
-
 def ending_of(tree: Tree, expression: cst.BaseExpression, seen: frozenset[str] = frozenset()) -> str:
     """Return the suffix of a path, such as `.npy`, or an empty text if it is unclear or none."""
     match expression:

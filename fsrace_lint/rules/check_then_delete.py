@@ -18,16 +18,14 @@ Good:
 
 
     def discard(path: str) -> None:
-        if os.path.exists(path):
-            with contextlib.suppress(FileNotFoundError):
-                os.remove(path)
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(path)
 
-Fix: `missing-ok` (safe after a check, unsafe after a listing) accepts that the path is already
-deleted. It passes `missing_ok=True` to `Path.unlink()`, or wraps `os.remove()` in
-`contextlib.suppress(FileNotFoundError)`. The check stays, because it also excludes other paths:
-`exists()` is false for a dangling link, and `isfile()` is false for a directory. For
-`shutil.rmtree()` the fix passes `ignore_errors=True`, which is unsafe because it hides other
-errors.
+Fix: `missing-ok` passes `missing_ok=True` to `Path.unlink()`, or wraps the call in
+`contextlib.suppress(FileNotFoundError)`. It removes an `exists()` check if the `if` contains only
+the call. That is safe if the function also writes or links a file there; a dangling link is then
+deleted too. A check with `isfile()` stays if the function creates no file there, because it also
+excludes other paths. After a listing, and for `shutil.rmtree()`, the fix is unsafe.
 
 Not reported when:
 * the call passes `missing_ok=True` or `ignore_errors=True`;
@@ -61,14 +59,14 @@ from fsrace_lint.rules.base import (
     many,
     tested,
 )
-from fsrace_lint.rules.remedies import MISSING_OK
+from fsrace_lint.rules.remedies import MISSING_OK, MISSING_OK_UNCHECKED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.model import Access
+    from fsrace_lint.analysis.accesses.model import Access, ExistenceCheck
     from fsrace_lint.analysis.queries.project import Project
-    from fsrace_lint.findings.finding import Finding
+    from fsrace_lint.findings.finding import Finding, Fix
 
 RULE = Rule(
     code="FSR103",
@@ -83,17 +81,12 @@ def check(project: Project) -> Iterator[Finding]:
     """Find deletions, after a check or a listing, of paths that another process can delete first."""
     for probe, delete in project.probe_then("delete", absent=False):
         if _is_hazard(delete) and not probe.refuses:
-            is_tree = delete.operation.api == "shutil.rmtree"
-            told = delete.path is not None and probe.path.is_within(delete.path)
-            exact = told and probe.is_implied and delete.is_surely_a_path and not is_tree
             yield RULE.finding(
                 delete,
                 f"{code(delete.path_source)} is deleted by {many(delete)} after a separate existence check",
                 witness=check_then_act_witness(probe, delete, "FileNotFoundError"),
                 related=[tested(probe, delete)],
-                fix=msgspec.structs.replace(
-                    MISSING_OK, applicability=Applicability.SAFE if exact else Applicability.UNSAFE
-                ).at(delete, probe.span if probe.is_whole_test else None),
+                fix=_fix(project, probe, delete),
                 at_most=_at_most(project, delete),
             )
     for listing, delete in project.listed_then_deleted():
@@ -107,6 +100,25 @@ def check(project: Project) -> Iterator[Finding]:
                 fix=MISSING_OK.at(delete),
                 at_most=_at_most(project, delete),
             )
+
+
+def _fix(project: Project, probe: ExistenceCheck, delete: Access) -> Fix:
+    """Remove a check that excludes only a missing path, as far as the function shows.
+
+    A check of the kind of the path stays, unless the function creates a file or a directory there.
+    """
+    is_tree = delete.operation.api == "shutil.rmtree"
+    of_directory = is_tree or delete.operation.api.endswith(".rmdir")
+    told = delete.path is not None and probe.path.is_within(delete.path)
+    exact = told and probe.is_implied and delete.is_surely_a_path and not is_tree
+    is_redundant = probe.guards_only_the_site and probe.is_implied and probe.path == delete.path
+    if is_redundant and (probe.asks_existence or (probe.asks_directory if of_directory else probe.asks_file)):
+        is_shown = (project.is_used_as_directory if of_directory else project.is_used_as_file)(delete)
+        if is_shown or probe.asks_existence:
+            safe = Applicability.SAFE if exact and is_shown else Applicability.UNSAFE
+            return msgspec.structs.replace(MISSING_OK_UNCHECKED.at(delete, probe.span), applicability=safe)
+    safe = Applicability.SAFE if exact else Applicability.UNSAFE
+    return msgspec.structs.replace(MISSING_OK.at(delete), applicability=safe)
 
 
 def _is_hazard(delete: Access) -> bool:

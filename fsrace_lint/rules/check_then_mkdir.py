@@ -19,11 +19,12 @@ Good:
     def prepare(out: str) -> None:
         os.makedirs(out, exist_ok=True)
 
-Fix: `exist-ok`: pass `exist_ok=True`. The fix is safe if the condition checks only the created
-directory or a path inside it, and the body of the `if` contains only the call. `os.mkdir()` has no
-such parameter, so the fix replaces it with `Path(…).mkdir(exist_ok=True)`, or wraps it in a `try`
-that ignores `FileExistsError` if the path is a directory. The fix removes an `isdir()` check. It
-keeps an `exists()` check: if the path is a file, the check skips the call, which would fail there.
+Fix: `exist-ok` passes `exist_ok=True`, and removes the check if the `if` contains only the call.
+The fix is safe after an `isdir()` check, or if the function uses the path as a directory: it joins
+a name to it, lists it, or takes it from the parent of another path. If a file is at such a path,
+the code then fails at the call, and not where it uses the directory. `os.mkdir()` has no such
+parameter, so the fix calls `os.makedirs()`, which also creates parents. That is safe only if the
+parent evidently exists.
 
 Not reported when:
 * the call passes `exist_ok=True`;
@@ -54,14 +55,14 @@ from fsrace_lint.rules.base import (
     double_create_witness,
     tested,
 )
-from fsrace_lint.rules.remedies import DECIDE_ON_MAIN, EXIST_OK
+from fsrace_lint.rules.remedies import DECIDE_ON_MAIN, EXIST_OK, EXIST_OK_UNCHECKED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.analysis.accesses.model import Access, ExistenceCheck
     from fsrace_lint.analysis.queries.project import Project
-    from fsrace_lint.findings.finding import Finding
+    from fsrace_lint.findings.finding import Finding, Fix
 
 RULE = Rule(
     code="FSR101",
@@ -85,9 +86,7 @@ def check(project: Project) -> Iterator[Finding]:
                 created_after_check("directory", mkdir),
                 witness=check_then_act_witness(probe, mkdir, "FileExistsError"),
                 related=[tested(probe, mkdir)],
-                fix=msgspec.structs.replace(EXIST_OK, applicability=_applicability(probe, mkdir)).at(
-                    mkdir, probe.span if probe.is_whole_test else None
-                ),
+                fix=_fix(project, probe, mkdir),
                 at_most=project.highest_confidence(mkdir),
             )
 
@@ -113,11 +112,19 @@ def _refused(probe: ExistenceCheck, mkdir: Access) -> Finding:
     )
 
 
-def _applicability(probe: ExistenceCheck, mkdir: Access) -> Applicability:
+def _fix(project: Project, probe: ExistenceCheck, mkdir: Access) -> Fix:
     """Safe where one process cannot tell: the test asks for this, and nothing else depends on it.
 
-    That a file in it is missing says nothing of the directory, which can be there.
+    That a file in it is missing says nothing of the directory, which can be there. Without the check, the
+    call fails on a file at the path, as the code does that uses the path as a directory.
     """
     told = mkdir.path is not None and mkdir.path.is_within(probe.path)
     exact = told and probe.guards_only_the_site and probe.is_implied and probe.asks_presence
-    return Applicability.SAFE if exact and mkdir.is_surely_a_path else Applicability.UNSAFE
+    is_redundant = exact and mkdir.path == probe.path
+    fix = (EXIST_OK_UNCHECKED if is_redundant else EXIST_OK).at(mkdir, probe.span if is_redundant else None)
+    is_safe = exact and mkdir.is_surely_a_path
+    if is_safe and is_redundant and not probe.asks_directory:
+        is_safe = project.is_used_as_directory(mkdir)
+    if is_safe and mkdir.operation.api == "os.mkdir":
+        is_safe = project.has_parent(mkdir)
+    return msgspec.structs.replace(fix, applicability=Applicability.SAFE if is_safe else Applicability.UNSAFE)

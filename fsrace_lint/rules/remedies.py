@@ -121,14 +121,24 @@ LINK_AND_REPLACE: Final = FixTemplate(
     description="create the link under a temporary name, then `os.replace()` it",
     applicability=Applicability.SAFE,
 )
+_MAKEDIRS: Final = "use `os.makedirs(exist_ok=True)`, which also creates parents"
 EXIST_OK: Final = FixTemplate(
     recipe="exist-ok",
     description="accept an existing directory, as `exist_ok=True` does",
     by_api=(
         ("os.makedirs", "pass `exist_ok=True`"),
         ("Path.mkdir", "pass `exist_ok=True`"),
-        ("os.mkdir", "use `Path.mkdir(exist_ok=True)`, or ignore `FileExistsError` for a directory"),
+        ("os.mkdir", _MAKEDIRS),
         ("shutil.copytree", "pass `dirs_exist_ok=True`"),
+    ),
+)
+EXIST_OK_UNCHECKED: Final = FixTemplate(
+    recipe="exist-ok",
+    description="accept an existing directory, as `exist_ok=True` does, and remove the check",
+    by_api=(
+        ("os.makedirs", "pass `exist_ok=True`, and remove the check"),
+        ("Path.mkdir", "pass `exist_ok=True`, and remove the check"),
+        ("os.mkdir", f"{_MAKEDIRS}, and remove the check"),
     ),
 )
 ENSURE_DIR: Final = FixTemplate(
@@ -146,16 +156,18 @@ GUARD_AND_BARRIER: Final = FixTemplate(
     recipe="guard-and-barrier", description="run it on rank 0 only, with a barrier after it"
 )
 _SUPPRESSED: Final = "wrap the call in `contextlib.suppress(FileNotFoundError)`"
+_SUPPRESSING: Final = ("os.remove", "os.unlink", "os.rmdir", "Path.rmdir", "shutil.rmtree")
 MISSING_OK: Final = FixTemplate(
     recipe="missing-ok",
     description="accept a path that is already deleted, as `missing_ok=True` does",
+    by_api=(("Path.unlink", "pass `missing_ok=True`"), *((api, _SUPPRESSED) for api in _SUPPRESSING)),
+)
+MISSING_OK_UNCHECKED: Final = FixTemplate(
+    recipe="missing-ok",
+    description="accept a path that is already deleted, as `missing_ok=True` does, and remove the check",
     by_api=(
-        ("Path.unlink", "pass `missing_ok=True`"),
-        ("Path.rmdir", _SUPPRESSED),
-        ("os.remove", _SUPPRESSED),
-        ("os.unlink", _SUPPRESSED),
-        ("os.rmdir", _SUPPRESSED),
-        ("shutil.rmtree", "pass `ignore_errors=True`"),
+        ("Path.unlink", "pass `missing_ok=True`, and remove the check"),
+        *((api, "replace the check with `contextlib.suppress(FileNotFoundError)`") for api in _SUPPRESSING),
     ),
 )
 STAGE_BESIDE: Final = FixTemplate(

@@ -116,6 +116,10 @@ class Accesses:
             ):
                 yield access
 
+    def is_created_before(self, path: AbstractPath, call_site: CallSite) -> bool:
+        """Return whether the code before a call always creates a directory, here or in all callers."""
+        return self._earlier.creates(path, call_site)
+
     def arrival(self, rename: Access) -> Access | None:
         """Return a rename as an access to its new path, or None if the rename has none."""
         target, scope = rename.operation.target, rename.leaf_call.state.scope

@@ -63,6 +63,13 @@ class EarlierDirectories:
             return None
         return self._before_calls(access.path, function, ())
 
+    def creates(self, path: AbstractPath, call_site: CallSite) -> bool:
+        """Return whether a directory is created before a call, in its function or before all calls of it."""
+        found, is_deleted = self._last_before(call_site, path)
+        if found is None and not is_deleted:
+            found = self._before_calls(path, call_site.function, ())
+        return found is not None
+
     def _before_calls(
         self, path: AbstractPath, function: LinkedFunction, below: tuple[LinkedFunction, ...]
     ) -> Access | None:

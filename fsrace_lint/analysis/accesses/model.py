@@ -47,8 +47,10 @@ LOOKING: Final[frozenset[Op]] = frozenset({"probe", "list"})
 """The operations that check for the existence of paths."""
 
 _DIRECTORY_TESTS: Final = frozenset({"isdir", "is_dir"})
+_FILE_TESTS: Final = frozenset({"isfile", "is_file"})
+_EXISTENCE_TESTS: Final = frozenset({"exists", "lexists"})
 _LINK_TESTS: Final = frozenset({"islink", "is_symlink"})
-_PRESENCE_TESTS: Final = _DIRECTORY_TESTS | {"exists", "lexists"}
+_PRESENCE_TESTS: Final = _DIRECTORY_TESTS | _EXISTENCE_TESTS
 _KIND_TESTS: Final = _DIRECTORY_TESTS | _LINK_TESTS | {"access", "ismount", "is_tarfile", "is_zipfile"}
 
 
@@ -489,6 +491,21 @@ class ExistenceCheck(Record, frozen=True, eq=False):
     def asks_presence(self) -> bool:
         """Whether the check asks for the existence of a path or a directory."""
         return self.asks in _PRESENCE_TESTS
+
+    @property
+    def asks_existence(self) -> bool:
+        """Whether the check asks for the existence of a path of any kind."""
+        return self.asks in _EXISTENCE_TESTS
+
+    @property
+    def asks_directory(self) -> bool:
+        """Whether the check asks for a directory."""
+        return self.asks in _DIRECTORY_TESTS
+
+    @property
+    def asks_file(self) -> bool:
+        """Whether the check asks for a regular file."""
+        return self.asks in _FILE_TESTS
 
     @property
     def asks_kind(self) -> bool:

@@ -11,6 +11,7 @@ from fsrace_lint.analysis.dataflow.process_set import Runs, runs
 from fsrace_lint.analysis.queries.files import FileQueries
 from fsrace_lint.analysis.queries.locks import LockQueries
 from fsrace_lint.analysis.queries.ordering import OrderingQueries
+from fsrace_lint.analysis.queries.path_kinds import PathKindQueries
 from fsrace_lint.files.spans import Place
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ JUDGED_AT_CALLS: Final[frozenset[Op]] = frozenset({"write", "copy", "delete", "r
 """The operations that rules query where callers determine the path, not in the function of the call."""
 
 
-class Project(FileQueries, LockQueries, OrderingQueries):
+class Project(FileQueries, LockQueries, OrderingQueries, PathKindQueries):
     """The linked project, with every query that rules can use."""
 
     def not_reported(self, reported: Container[Span]) -> Iterator[tuple[Access, Reason]]:

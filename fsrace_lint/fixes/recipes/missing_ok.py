@@ -5,31 +5,33 @@ from __future__ import annotations
 from typing import Final
 
 import libcst as cst
+from libcst import matchers as m
 
 from fsrace_lint.fixes.arguments import switch_on
 from fsrace_lint.fixes.callee import api_of, is_path_method, receiver
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import Change, RefusalError, Target, TreeEdit
-from fsrace_lint.fixes.statements import wrap
+from fsrace_lint.fixes.statements import unwrap, wrap
 from fsrace_lint.syntax.builtin_exceptions import handles
 
-_HANDLED: Final = frozenset(("ignore_errors", "onerror", "onexc"))
+_ERROR: Final = "FileNotFoundError"
+_SUPPRESSED: Final = frozenset({"os.remove", "os.unlink", "os.rmdir", "shutil.rmtree"})
+_OWN_HANDLERS: Final = frozenset({"ignore_errors", "onerror", "onexc"})
 
 
 def recipe(target: Target) -> Change:
-    """Set `missing_ok`, ignore the errors of `rmtree`, or suppress FileNotFoundError.
+    """Set `missing_ok`, or suppress FileNotFoundError, and remove a check that becomes redundant.
 
-    Checks stay: without `exists()` or `isfile()`, the code would delete more, or fail where a check is false.
+    `rmtree(ignore_errors=True)` would also hide the failures that no other process causes.
     """
     tree, call = target.tree, target.call
     api = api_of(target)
     if is_path_method(api, "unlink"):
         first = 1 if receiver(target) is None else 0
-        return Change((TreeEdit(call, switch_on(call, "missing_ok", first, tree.newline)),))
-    if api == "shutil.rmtree":
-        _check_rmtree(call)
-        return Change((TreeEdit(call, switch_on(call, "ignore_errors", 1, tree.newline)),))
-    if api in {"os.remove", "os.unlink", "os.rmdir"} or is_path_method(api, "rmdir"):
+        return Change((TreeEdit(call, switch_on(call, "missing_ok", first, tree.newline)), *unwrap(target)))
+    if api in _SUPPRESSED or is_path_method(api, "rmdir"):
+        if api == "shutil.rmtree":
+            _check_rmtree(call)
         return _suppressed(target)
     if api == "os.removedirs":
         raise RefusalError(
@@ -40,23 +42,34 @@ def recipe(target: Target) -> Change:
 
 def _check_rmtree(call: cst.Call) -> None:
     given = [argument.keyword.value for argument in call.args if argument.keyword is not None]
-    by_position = [argument for argument in call.args if argument.keyword is None and not argument.star]
-    if _HANDLED.intersection(given) or len(by_position) > 1:
+    if any(argument.star for argument in call.args):
+        raise RefusalError("the call has unpacked arguments, which may specify how `rmtree` handles errors")
+    if _OWN_HANDLERS.intersection(given) or len(call.args) - len(given) > 1:
         raise RefusalError("the call already specifies how `rmtree` handles errors")
 
 
 def _suppressed(target: Target) -> Change:
     tree = target.tree
-    if tree.names.knows("FileNotFoundError"):
-        raise RefusalError("the name `FileNotFoundError` has another meaning in this file")
+    if tree.names.knows(_ERROR):
+        raise RefusalError(f"the name `{_ERROR}` has another meaning in this file")
+    inner: cst.CSTNode = target.call
     for node in tree.ancestors(target.call):
         if isinstance(node, cst.FunctionDef | cst.Lambda):
             break
         if isinstance(node, cst.With) and any(_tolerates(item.item) for item in node.items):
-            raise RefusalError("the call is already inside a `suppress()` that covers `FileNotFoundError`")
+            raise RefusalError(f"the call is already inside a `suppress()` that covers `{_ERROR}`")
+        if isinstance(node, cst.Try | cst.TryStar) and node.body is inner and _is_handled(node):
+            raise RefusalError(f"an `except` clause around the call already handles `{_ERROR}`")
+        inner = node
     suppress, imports = spell(target, "contextlib", "suppress", "import contextlib")
-    manager = cst.Call(func=suppress, args=[cst.Arg(cst.Name("FileNotFoundError"))])
-    return Change((wrap(target, manager),), imports)
+    manager = cst.Call(func=suppress, args=[cst.Arg(cst.Name(_ERROR))])
+    return Change((wrap(target, manager), *unwrap(target)), imports)
+
+
+def _is_handled(node: cst.Try | cst.TryStar) -> bool:
+    kinds = [handler.type for handler in node.handlers]
+    names = [each for kind in kinds if kind is not None for each in m.findall(kind, m.Name())]
+    return None in kinds or handles([each.value for each in names if isinstance(each, cst.Name)], _ERROR)
 
 
 def _tolerates(manager: cst.BaseExpression) -> bool:
@@ -65,5 +78,5 @@ def _tolerates(manager: cst.BaseExpression) -> bool:
             names = [
                 argument.value.value for argument in manager.args if isinstance(argument.value, cst.Name)
             ]
-            return handles(names, "FileNotFoundError")
+            return handles(names, _ERROR)
     return False

@@ -1,0 +1,83 @@
+"""Queries for what the code of a function shows about a path: a directory, a file, an existing parent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.analysis.paths.abstract_path import AbstractPath
+from fsrace_lint.analysis.queries.accesses import AccessQueries
+from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.traversal import all_in, evaluated, within
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsrace_lint.analysis.accesses.model import Access, Operation
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
+    from fsrace_lint.catalog import Op
+
+_FILLING: Final[frozenset[Op]] = frozenset({"write", "copy", "download", "link", "create"})
+"""The operations that create a file, or a link, at their path."""
+_OF_DIRECTORIES: Final[frozenset[Op]] = frozenset({"list", "mkdir"})
+"""The operations that fail unless their path is a directory."""
+_JOINING: Final = (m.Call, m.Binary, m.Format)
+"""The expressions that can put a path together. A literal path counts where it is an argument."""
+
+
+class PathKindQueries(AccessQueries):
+    """Queries for the kind of a path, as the function of an access shows it."""
+
+    def is_used_as_directory(self, access: Access) -> bool:
+        """Return whether the function of an access uses its path as a directory.
+
+        It does if it puts a path in the directory together, lists or creates the directory, or takes the path
+        from the parent of another path.
+        """
+        path = access.path
+        if path is None:
+            return False
+        if path.is_some_parent or any(
+            operation.op in _OF_DIRECTORIES and self._is_at(call_site, operation, path)
+            for call_site, operation in self._other_operations(access)
+        ):
+            return True
+        normalize, scope = self.entry_states.paths.normalize, access.call_site.state.scope
+        joined = (normalize(each, scope) for each in self._joined(access))
+        return any(each is not None and each != path and each.is_within(path) for each in joined)
+
+    def is_used_as_file(self, access: Access) -> bool:
+        """Return whether the function of an access writes, links, or downloads a file at its path."""
+        path = access.path
+        return path is not None and any(
+            operation.op in _FILLING and not operation.tree and self._is_at(call_site, operation, path)
+            for call_site, operation in self._other_operations(access)
+        )
+
+    def has_parent(self, access: Access) -> bool:
+        """Return whether the parent directory of the path of an access evidently exists.
+
+        The parent is the current directory, or earlier code of the function or of its callers creates it.
+        """
+        components = () if access.path is None else access.path.components
+        if len(components) == 1:
+            return all(isinstance(piece, str) for piece in components[0])
+        parent = AbstractPath(components[:-1])
+        return bool(parent.components) and self._accesses.is_created_before(parent, access.call_site)
+
+    def _other_operations(self, access: Access) -> Iterator[tuple[CallSite, Operation]]:
+        for call_site in self.flows.call_sites(access.call_site.function):
+            operation = None if call_site is access.call_site else self._accesses.operation(call_site)
+            if operation is not None:
+                yield call_site, operation
+
+    def _is_at(self, call_site: CallSite, operation: Operation, path: AbstractPath) -> bool:
+        return self.entry_states.paths.normalize(operation.path, call_site.state.scope) == path
+
+    def _joined(self, access: Access) -> Iterator[m.Expr]:
+        for statement in all_in(access.call_site.function.facts.body):
+            for whole in evaluated(statement):
+                for each in within(whole):
+                    if isinstance(each, _JOINING):
+                        yield each
+                    if isinstance(each, m.Call):
+                        yield from (part for part in each.arguments if isinstance(part, m.Constant))
