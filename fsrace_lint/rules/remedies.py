@@ -165,7 +165,7 @@ OWN_FILE: Final = FixTemplate(
 )
 EXTRACT_ONCE: Final = FixTemplate(
     recipe="extract-once",
-    description="extract on rank 0 only and add a barrier, or call `extract_once()` if `helper-module` is set",
+    description="extract on rank 0 only and add a barrier, or use `extract_once()` if `helper-module` is set",
     otherwise="guard-and-barrier",
     where_done=True,
 )
