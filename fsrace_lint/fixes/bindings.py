@@ -58,6 +58,18 @@ class FileBindings:
         elif isinstance(path, ast.Attribute):
             yield from self._attributes.get(said, ())
 
+    def only_bound(self, path: ast.expr) -> list[ast.expr]:
+        """Return what the file assigns to a name or attribute, or nothing if it can have another value."""
+        said = ast.unparse(path)
+        known = list(self.bound(path))
+        nodes = list(ast.walk(self._module))
+        kinds = ast.Name | ast.Attribute
+        stored = [each for each in nodes if isinstance(each, kinds) and isinstance(each.ctx, ast.Store)]
+        parameters = {each.arg for each in nodes if isinstance(each, ast.arg)}
+        others = {getattr(each, "name", "") for each in nodes}
+        is_sole = sum(ast.unparse(each) == said for each in stored) == len(known)
+        return known if is_sole and said not in parameters | others else []
+
     def values(self, path: ast.expr, depth: int) -> Iterator[ast.expr]:
         """Yield an expression, and what is assigned to it."""
         yield path
