@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING, Final
 
 import libcst as cst
@@ -9,6 +10,7 @@ from libcst import matchers as m
 
 from fsrace_lint.catalog.lexicon import meaning
 from fsrace_lint.fixes.arguments import named_by
+from fsrace_lint.fixes.bindings import FileBindings
 from fsrace_lint.fixes.recipe import RefusalError
 from fsrace_lint.fixes.text import is_path
 
@@ -32,7 +34,8 @@ def api_of(target: Target) -> str:
     api, call, tree = target.fix.api, target.call, target.tree
     said = tree.module.code_for_node(call.func)
     is_of_module = api.startswith("*.") and tree.names.is_module(said.partition(".")[0])
-    if not api or is_of_module or not _says(tree, call.func, api):
+    is_named = _says(tree, call.func, api) or _is_bound_to(tree, call, api)
+    if not api or is_of_module or not is_named:
         raise RefusalError(f"`{said}` could be a different function than its name suggests")
     for word in _owners(tree, call.func) if api.startswith(("*.", "pathlib.")) else ():
         bare = word.lower().lstrip("_")
@@ -104,6 +107,17 @@ def _says(tree: Tree, function: cst.BaseExpression, api: str) -> bool:
         case cst.Name(value=name) if name == last and not tree.names.knows(name):
             return api != name or not tree.names.starred
     return (tree.names.meaning(function) or "").rpartition(".")[2] == last
+
+
+def _is_bound_to(tree: Tree, call: cst.Call, api: str) -> bool:
+    """Check whether the file assigns this API, and nothing else, to the name or attribute of a call."""
+    said = tree.module.code_for_node(call.func).strip()
+    if not said.removeprefix("self.").isidentifier():
+        return False
+    bindings = FileBindings(ast.parse(tree.text), tree.span(call).line)
+    values = bindings.only_bound(ast.parse(said, mode="eval").body)
+    meanings = {tree.names.meaning(cst.parse_expression(ast.unparse(value))) for value in values}
+    return meanings == {api}
 
 
 def _owners(tree: Tree, function: cst.BaseExpression) -> Iterator[str]:

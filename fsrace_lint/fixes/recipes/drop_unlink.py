@@ -2,48 +2,107 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ast
+from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 from libcst import matchers as m
 
+from fsrace_lint.fixes.bindings import FileBindings
 from fsrace_lint.fixes.nodes import comments
-from fsrace_lint.fixes.recipe import Change, RefusalError, drop, put
+from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, drop, put
 from fsrace_lint.fixes.statements import own_statement
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fsrace_lint.fixes.recipe import Target
+
+_ASKING: Final = frozenset({"exists", "is_file", "isfile", "lexists"})
+_DELETING: Final = frozenset({"remove", "unlink"})
+_SUPPRESS: Final = m.Call(func=m.Name("suppress") | m.Attribute(attr=m.Name("suppress")))
 
 
 def recipe(target: Target) -> Change:
-    """Remove the statement that deletes the lock file, and its block if that contains nothing else."""
-    parents = target.tree.parents
+    """Remove the statement that deletes the lock file, and each block that contains nothing else."""
     line = own_statement(target)
     if not isinstance(line, cst.SimpleStatementLine):
         raise RefusalError("the call is not a statement on its own line")
-    if comments(line):
+    _refuse_asked_for(target)
+    edit, kept = _removed(target, line)
+    if len(comments(edit.node)) > sum(len(comments(each)) for each in kept):
         raise RefusalError("a comment would be lost")
-    block = parents[line]
-    if not isinstance(block, cst.IndentedBlock) or len(block.body) > 1:
-        return Change((drop(line),))
-    around = parents[block]
-    if isinstance(around, cst.BaseCompoundStatement) and _is_for_it_alone(around, parents[around]):
-        if comments(around):
-            raise RefusalError("a comment would be lost")
-        return Change((drop(around),))
-    return Change((put(line, line.with_changes(body=[cst.Pass()])),))
+    return Change((edit,))
 
 
-def _is_for_it_alone(around: cst.BaseCompoundStatement, outer: cst.CSTNode) -> bool:
-    """Check whether a block can be removed with its only statement: `if`, `suppress()`, or `except: pass`."""
-    if not isinstance(outer, cst.IndentedBlock | cst.Module) or len(outer.body) == 1:
-        return False
+def _removed(target: Target, statement: cst.BaseStatement) -> tuple[TreeEdit, Sequence[cst.CSTNode]]:
+    """Return the edit that removes a statement and the blocks for it alone, and what stays of its node."""
+    parents = target.tree.parents
+    block = parents[statement]
+    if not isinstance(block, cst.IndentedBlock | cst.Module) or len(block.body) > 1:
+        return drop(statement), ()
+    around = None if isinstance(block, cst.Module) else parents[block]
     match around:
-        case cst.If(orelse=None):
-            return True
-        case cst.With(items=[cst.WithItem(item=cst.Call(func=function))]):
-            return m.matches(function, m.Name("suppress") | m.Attribute(attr=m.Name("suppress")))
-        case cst.Try(orelse=None, finalbody=None, handlers=handlers):
-            passing = m.ExceptHandler(body=m.IndentedBlock([m.SimpleStatementLine([m.Pass()])]))
-            return all(m.matches(handler, passing) for handler in handlers)
-    return False
+        case cst.If(test=test, orelse=None) if _only_asks(test) and not isinstance(parents[around], cst.If):
+            return _removed(target, around)
+        case cst.With(items=[cst.WithItem(item=manager)]) if m.matches(manager, _SUPPRESS):
+            return _removed(target, around)
+        case cst.Try(orelse=orelse, finalbody=last):
+            rest = [each for branch in (orelse, last) if branch is not None for each in branch.body.body]
+            return _instead(around, rest) if rest else _removed(target, around)
+        case cst.Finally():
+            whole = cst.ensure_type(parents[around], cst.Try)
+            if not whole.handlers:
+                return _instead(whole, whole.body.body)
+            kept = (
+                *whole.leading_lines,
+                whole.body,
+                *whole.handlers,
+                *([whole.orelse] if whole.orelse else []),
+            )
+            return TreeEdit(whole, lambda node: node.with_changes(finalbody=None)), kept
+    raise RefusalError("the block around the call contains nothing else, and cannot be removed")
+
+
+def _instead(whole: cst.Try, rest: Sequence[cst.CSTNode]) -> tuple[TreeEdit, Sequence[cst.CSTNode]]:
+    """Replace a `try` with the statements that stay of it."""
+    first = rest[0]
+    lines = [*whole.leading_lines, *getattr(first, "leading_lines", ())]
+    return put(whole, first.with_changes(leading_lines=lines), *rest[1:]), (*whole.leading_lines, *rest)
+
+
+def _only_asks(test: cst.BaseExpression) -> bool:
+    """Check whether a test can be removed: it calls nothing, or only asks whether a path exists."""
+    calls = [cst.ensure_type(each, cst.Call) for each in m.findall(test, m.Call())]
+    asked = [each for each in calls if _name(each.func) in _ASKING]
+    inner = {part for each in asked for given in each.args for part in m.findall(given, m.Call())}
+    owners = {part for each in asked for part in m.findall(each.func, m.Call())}
+    return all(each in asked or each in inner or each in owners for each in calls)
+
+
+def _name(function: cst.BaseExpression) -> str:
+    return function.attr.value if isinstance(function, cst.Attribute) else getattr(function, "value", "")
+
+
+def _refuse_asked_for(target: Target) -> None:
+    """Refuse where the file asks whether the lock file exists, except before it deletes the file.
+
+    Raises:
+        RefusalError: The lock file would now always exist.
+    """
+    tree = target.tree
+    call = target.call
+    function = call.func
+    deleted = {tree.module.code_for_node(each.value).strip() for each in call.args[:1]}
+    if not deleted and isinstance(function, cst.Attribute):
+        deleted = {tree.module.code_for_node(function.value).strip()}
+    bindings = FileBindings(ast.parse(tree.text), tree.span(call).line)
+    paths = {
+        ast.unparse(value)
+        for said in deleted
+        for value in bindings.values(ast.parse(f"({said}\n)", mode="eval").body, 2)
+    }
+    for each in bindings.checks(_ASKING, _DELETING):
+        asked = [*each.args[:1], *([each.func.value] if isinstance(each.func, ast.Attribute) else [])]
+        if any(ast.unparse(value) in paths for given in asked for value in bindings.values(given, 2)):
+            raise RefusalError(f"line {each.lineno} checks whether the lock file exists")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import libcst as cst
 from libcst import matchers as m
 
+from fsrace_lint.fixes.archives import refuse_shared_directory
 from fsrace_lint.fixes.arguments import argument, calling, needed, refuse_other
 from fsrace_lint.fixes.blocks import refuse_unasked
 from fsrace_lint.fixes.callee import api_of
@@ -39,18 +40,22 @@ def recipe(target: Target) -> Change:
         refuse_other(call, 2, "filename", "extract_dir", "format", "filter")
         folder = needed(call, 1, "extract_dir")
         refuse_unasked(target, folder)
-        arguments = [cst.Arg(needed(call, 0, "filename")), cst.Arg(folder)]
+        archive = needed(call, 0, "filename")
+        refuse_shared_directory(target, archive, folder)
+        arguments = [cst.Arg(archive), cst.Arg(folder)]
         return Change((TreeEdit(call, calling(function, arguments)),), imports)
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "extractall":
         raise RefusalError("the call is not known to extract the whole archive into a directory")
     refuse_other(call, 1, "path", "filter")
     destination = needed(call, 0, "path")
     refuse_unasked(target, destination)
-    archive = call.func.value
-    if isinstance(archive, cst.Call):
-        arguments = [cst.Arg(_opened(target, archive)), cst.Arg(destination)]
+    opened = call.func.value
+    if isinstance(opened, cst.Call):
+        archive = _opened(target, opened)
+        refuse_shared_directory(target, archive, destination)
+        arguments = [cst.Arg(archive), cst.Arg(destination)]
         return Change((TreeEdit(call, calling(function, arguments)),), imports)
-    return _without_opening(target, archive, function, destination, imports)
+    return _without_opening(target, opened, function, destination, imports)
 
 
 def _without_opening(
@@ -75,7 +80,9 @@ def _without_opening(
         raise RefusalError("the `with` statement around the call does not open this archive")
     if not isinstance(item.item, cst.Call):
         raise RefusalError("the archive is opened outside of the `with` statement")
-    arguments = [cst.Arg(_opened(target, item.item)), cst.Arg(destination)]
+    path = _opened(target, item.item)
+    refuse_shared_directory(target, path, destination)
+    arguments = [cst.Arg(path), cst.Arg(destination)]
     plain = line.with_changes(
         body=[cst.Expr(cst.Call(function, arguments))], leading_lines=around.leading_lines
     )
