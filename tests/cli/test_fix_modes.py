@@ -32,7 +32,7 @@ def run(folder: Path, *words: str, **env: str) -> subprocess.CompletedProcess[st
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    (tmp_path / "pyproject.toml").write_text("[tool.fsrace-lint]\n", "utf-8")
+    (tmp_path / "pyproject.toml").write_text('[tool.fsrace-lint]\nprofile = "strict"\n', "utf-8")
     (tmp_path / "one.py").write_text(SAFE, "utf-8")
     (tmp_path / "two.py").write_text(DELETE + SAFE.replace("import os\n", ""), "utf-8")
     return tmp_path
