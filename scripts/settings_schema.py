@@ -83,6 +83,8 @@ def _key(field: msgspec.structs.FieldInfo) -> Schema:
     if key in _CHOICES:
         default = {} if field.default is None else {"default": field.default}
         return {"enum": list(get_args(_CHOICES[key])), **default}
+    if key == "fix-tiers":
+        return _array({"enum": list(get_args(settings.FixTier))})
     if key == "programs":
         return _array({"$ref": "#/definitions/launched-program"})
     for keys, name in ((_SELECTORS, "selector"), (_PATTERNS, "pattern"), (_PLACES, "place")):

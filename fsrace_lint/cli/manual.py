@@ -170,6 +170,7 @@ def _rule(loaded: LoadedRule) -> Json:
             "recipe": fix.recipe,
             "otherwise": fix.otherwise or None,
             "applicability": fix.applicability.value,
+            "tier": None if fix.tier is None else fix.tier.value,
             "description": fix.description,
         }
         for fix in fixes(loaded)

@@ -41,6 +41,7 @@ Profile: TypeAlias = Literal["default", "strict"]
 Filesystem: TypeAlias = Literal["auto", "shared", "local"]
 Severity: TypeAlias = Literal["error", "warning", "note"]
 Confidence: TypeAlias = Literal["high", "medium", "low"]
+FixTier: TypeAlias = Literal["local", "atomic", "coordination"]
 
 SEVERITIES: Final[tuple[str, ...]] = get_args(Severity)
 CONFIDENCES: Final[tuple[str, ...]] = get_args(Confidence)
@@ -61,7 +62,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     Findings below `min_severity` or `min_confidence` are not reported. None means `warning` in the default
     profile and `note` in the strict profile, or `low`. `fail_on` is the lowest severity at which a check
-    fails. None means that each reported finding fails it.
+    fails. None means that each reported finding fails it. `fix_tiers` names the unsafe fixes to apply.
 
     `root` is the absolute project root, which is analyzed as a whole. An empty `select`
     means all rules. `exclude` is None for the default list. Selectors are canonical code
@@ -91,6 +92,7 @@ class Settings(msgspec.Struct, frozen=True):
     exclude: tuple[str, ...] | None = None
     extend_exclude: tuple[str, ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    fix_tiers: tuple[str, ...] = ()
     helper_module: str | None = None
     include_tests: bool = False
     respect_gitignore: bool = True
@@ -413,6 +415,7 @@ def _fields(file: Path, table: Table, settings: Settings, rules: Mapping[str, st
         "exclude": table.exclude,
         "extend_exclude": table.extend_exclude,
         "per_file_ignores": tuple((text, canonical(f"per-file-ignores.{text}", of)) for text, of in per_file),
+        "fix_tiers": tuple(one_of(FixTier, file, "fix-tiers", name) for name in table.fix_tiers),
         "helper_module": table.helper_module,
         "include_tests": table.include_tests,
         "respect_gitignore": table.respect_gitignore,

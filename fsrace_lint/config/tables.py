@@ -80,6 +80,8 @@ class Table(msgspec.Struct, rename="kebab"):
     """A `pyproject.toml` to inherit settings from, relative to the directory of this file."""
     root: str | None = None
     """The project root: the directory of this file (`.`), or one above it, relative to that directory."""
+    fix_tiers: tuple[str, ...] = ()
+    """The unsafe fixes that `fix` applies too: `local`, `atomic`, or `coordination`."""
     helper_module: str | None = None
     """The dotted name of the module with the project's copy of the safe helpers."""
     include_tests: bool = False

@@ -23,7 +23,7 @@ _QUIET: Final = (
     *("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"),
     *("-c", "safe.bareRepository=explicit"),
 )
-_ELSEWHERE: Final = (
+ELSEWHERE: Final = (
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"),
     *("GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX", "GIT_NAMESPACE"),
 )
@@ -134,7 +134,7 @@ def _by_name(rows: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 def _asked(git: str, folder: Path, *question: str) -> bytes:
     """Run a git command that reads only the files of git itself."""
-    kept = {name: value for name, value in os.environ.items() if name not in _ELSEWHERE}
+    kept = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
     try:
         done = subprocess.run(  # noqa: S603  # runs the git of the user
             [git, *_QUIET, "-C", os.fspath(folder), *question],

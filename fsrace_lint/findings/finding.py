@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from fsrace_lint.files.spans import Place, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 
 class Severity(enum.Enum):
@@ -35,6 +38,22 @@ class Applicability(enum.Enum):
     SKETCH = "sketch"
 
 
+class Tier(enum.Enum):
+    """How far an unsafe fix reaches, and so how much of it there is to review.
+
+    * `LOCAL` fixes change one call, such as `missing_ok=True` or `timeout=600`.
+    * `ATOMIC` fixes create a file or a link under another name, and rename it.
+    * `COORDINATION` fixes change which processes run a line, or where they wait for each other.
+    """
+
+    LOCAL = "local"
+    ATOMIC = "atomic"
+    COORDINATION = "coordination"
+
+
+TIERS: Final = tuple(tier.value for tier in Tier)
+
+
 class Fix(msgspec.Struct, frozen=True):
     """An intended change, as data.
 
@@ -45,9 +64,11 @@ class Fix(msgspec.Struct, frozen=True):
         description: What the fix does.
         check: The check that the fix also affects. It is an existence check to remove or move, or the rank
             check after which a barrier is added.
-        otherwise: The recipe to try if `recipe` refuses. Empty if there is none.
+        otherwise: The recipe to try if `recipe` refuses, always of the coordination tier. Empty if there is
+            none.
         path: The path argument as in the source. Empty if not known.
         api: The called API by its name in the library models. Empty if not known.
+        tier: How far the change reaches. None for manual fixes and for edits of comments.
     """
 
     recipe: str
@@ -58,6 +79,25 @@ class Fix(msgspec.Struct, frozen=True):
     otherwise: str = ""
     path: str = ""
     api: str = ""
+    tier: Tier | None = None
+
+    @property
+    def kind(self) -> str:
+        """The applicability and, for an unsafe fix, the tier: `safe`, `unsafe: local`, or `manual`."""
+        if self.applicability is Applicability.SKETCH:
+            return "manual"
+        is_unsafe = self.applicability is Applicability.UNSAFE and self.tier is not None
+        return f"unsafe: {self.tier.value}" if is_unsafe and self.tier else self.applicability.value
+
+    def within(self, tiers: Collection[Tier]) -> Fix | None:
+        """Return the part of a fix that may be applied if only unsafe fixes of some tiers are wanted."""
+        if self.applicability is Applicability.SKETCH:
+            return None
+        if self.applicability is Applicability.UNSAFE and self.tier not in tiers:
+            return None
+        if self.otherwise and Tier.COORDINATION not in tiers:
+            return msgspec.structs.replace(self, otherwise="")
+        return self
 
 
 class Idiom(msgspec.Struct, frozen=True):
@@ -142,6 +182,20 @@ class Finding(msgspec.Struct, frozen=True):
     fix: Fix | None = None
     confidence: str = "high"
     scenario: str = ""
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it is certain that multiple processes run the code."""
+        is_evident = self.evidence == "evident" and self.confidence != CONFIDENCES[-1]
+        return is_evident or self.confidence == CONFIDENCES[0]
+
+    def fix_within(self, tiers: Collection[Tier]) -> Fix | None:
+        """Return the fix that may be applied if only unsafe fixes of some tiers are wanted.
+
+        Processes are coordinated only where it is certain that multiple processes run the code.
+        """
+        certain = [tier for tier in tiers if self.is_certain or tier is not Tier.COORDINATION]
+        return None if self.fix is None else self.fix.within(certain)
 
     def sort_key(self) -> tuple[str, int, int, str]:
         """Return the key that defines the order by place."""

@@ -12,7 +12,7 @@ import libcst as cst
 import msgspec
 
 from fsrace_lint.files.source import LARGEST, Source, Unreadable, decode, split_lines
-from fsrace_lint.findings.finding import Applicability, Finding, Fix
+from fsrace_lint.findings.finding import Applicability, Finding, Fix, Tier
 from fsrace_lint.fixes.imports import add_imports
 from fsrace_lint.fixes.joining import joined
 from fsrace_lint.fixes.nodes import within
@@ -279,7 +279,7 @@ class _Repair(msgspec.Struct, frozen=True):
 
 def _otherwise(fix: Fix) -> Fix:
     """Return the alternative of a fix."""
-    return msgspec.structs.replace(fix, recipe=fix.otherwise, otherwise="")
+    return msgspec.structs.replace(fix, recipe=fix.otherwise, otherwise="", tier=Tier.COORDINATION)
 
 
 def _repaired(source: Source, tree: Tree, text: str) -> Source:

@@ -101,6 +101,11 @@ def _repaired(source: Source, data: bytes) -> Source | None:
     return msgspec.structs.replace(read, path=source.path, relative=source.relative)
 
 
+def with_data(source: Source, data: bytes) -> Source:
+    """Return a source with other bytes, which can be decoded."""
+    return _repaired(source, data) or source
+
+
 def _rewritten(source: Source, text: str) -> Source | None:
     """Return a source with another text, or None if its encoding cannot represent the text."""
     try:

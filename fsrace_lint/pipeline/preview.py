@@ -11,6 +11,7 @@ from fsrace_lint.findings.finding import Applicability
 from fsrace_lint.pipeline import comments
 from fsrace_lint.pipeline.repair import surroundings
 from fsrace_lint.pipeline.run import Checked
+from fsrace_lint.pipeline.tiers import doubt
 from fsrace_lint.report import Preview
 from fsrace_lint.report.edits import Lined, between
 
@@ -68,13 +69,15 @@ def _of_file(run: Run, source: Source, findings: Sequence[Finding]) -> list[Prev
     from fsrace_lint import fixes  # noqa: PLC0415  # libcst is loaded only if there is something to fix
 
     text = Lined(source.text)
-    code = (finding for finding in findings if finding.code != suppressions.CODE)
+    code = (finding for finding in findings if finding.code != suppressions.CODE and not doubt(finding))
     making = fixes.alone(source, code, surroundings(run, source))
     made: list[Preview] = []
     size = 0
     for finding in findings:
         if size > MOST and len(made) >= LEAST:
             made.append(Preview(refusal=TOO_MANY))
+        elif reason := doubt(finding):
+            made.append(Preview(refusal=reason))
         elif finding.code == suppressions.CODE:
             made.append(_tidied(source, finding))
             size += len(source.data)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from fsrace_lint import catalog
 from fsrace_lint.files.atomic_write import stale_temporaries
 from fsrace_lint.findings.finding import Applicability, Finding
-from fsrace_lint.findings.suppressions import RECIPE as DROP_NOQA
 from fsrace_lint.pipeline.comments import tidy
 from fsrace_lint.pipeline.project_link import entries
+from fsrace_lint.pipeline.tiers import choose, with_refusals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from fsrace_lint.pipeline.run import Checked, Run
 
 
-def repair(run: Run, checked: Checked, *, unsafe: bool, comments: bool = True) -> list[Patch]:
+def repair(
+    run: Run, checked: Checked, *, unsafe: bool | None, comments: bool = True, certain: bool = True
+) -> list[Patch]:
     """Turn the fixes of a check into patches, without writing any file.
 
     Unused codes in comments are removed last, from the fixed text.
@@ -29,17 +31,19 @@ def repair(run: Run, checked: Checked, *, unsafe: bool, comments: bool = True) -
     Args:
         run: The run that was checked.
         checked: The result of the run.
-        unsafe: Whether to include fixes that need review.
+        unsafe: Whether to include fixes that need review. If None, those of the `fix-tiers` setting.
         comments: Whether to remove codes that suppress nothing from comments.
+        certain: Whether fixes that coordinate processes need certain evidence of them.
 
     Returns:
         A patch for each file with a fix, sorted by file.
     """
-    patches = _repair(run, checked, unsafe=unsafe)
+    wanted, doubtful = choose(run, checked.outcome.findings, unsafe=unsafe, certain=certain)
+    patches = with_refusals(checked, _repair(run, checked, wanted), doubtful)
     return tidy(run, checked, patches) if comments else patches
 
 
-def _repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
+def _repair(run: Run, checked: Checked, fixable: Sequence[Finding]) -> list[Patch]:
     """Apply the fixes of the code.
 
     All fixed files are checked together, so the project is linked once and not for each file. If that check
@@ -47,9 +51,10 @@ def _repair(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
     """
     from fsrace_lint import fixes  # noqa: PLC0415  # libcst is loaded only if there is something to fix
 
-    by_path = _by_path(_fixable(checked.outcome.findings, unsafe=unsafe))
+    by_path = _by_path(fixable)
     changed: dict[str, Source] = {}
-    trial = _Trial(run, sorted(by_path), everywhere=unsafe)
+    is_unsafe = any(finding.fix and finding.fix.applicability is Applicability.UNSAFE for finding in fixable)
+    trial = _Trial(run, sorted(by_path), everywhere=is_unsafe)
 
     def attempt(path: str, verify: fixes.Verify) -> Patch:
         source = checked.sources[path]
@@ -166,12 +171,6 @@ def _identity(finding: Finding) -> tuple[str, str, str]:
 
 def _said(finding: Finding) -> str:
     return finding.message.partition(" after the check on line ")[0]
-
-
-def _fixable(findings: Iterable[Finding], *, unsafe: bool) -> Iterator[Finding]:
-    allowed = {Applicability.SAFE, Applicability.UNSAFE} if unsafe else {Applicability.SAFE}
-    fixes = ((f, f.fix) for f in findings if f.fix is not None)
-    return (f for f, fix in fixes if fix.applicability in allowed and fix.recipe != DROP_NOQA)
 
 
 def _by_path(findings: Iterable[Finding]) -> dict[str, list[Finding]]:

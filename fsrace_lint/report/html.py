@@ -9,7 +9,7 @@ from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.findings.finding import Applicability, Severity
+from fsrace_lint.findings.finding import Applicability, Severity, Tier
 from fsrace_lint.report.lines import Lines
 from fsrace_lint.report.page import rulebook
 from fsrace_lint.report.page.changes import change, pill
@@ -117,7 +117,8 @@ def _summary(outcome: Outcome) -> Markup:
             word = count(number, severity.value).partition(" ")[2]
             dot = tag("span", class_=f"dot {severity.value}")
             facts.append(tag("li", dot, tag("b", str(number)), f" {word}"))
-    fixes = Counter(finding.fix.applicability for finding in found if finding.fix)
+    offered = (finding.fix_within(tuple(Tier)) for finding in found)
+    fixes = Counter(fix.applicability for fix in offered if fix)
     for kind, told in (
         (Applicability.SAFE, "fixable with `fsrace-lint fix`"),
         (Applicability.UNSAFE, "possibly fixable with `--unsafe-fixes`"),

@@ -109,6 +109,7 @@ def _fix(fix: Fix) -> Json:
     return {
         "recipe": fix.recipe,
         "applicability": fix.applicability.value,
+        "tier": None if fix.tier is None else fix.tier.value,
         "description": fix.description,
     }
 

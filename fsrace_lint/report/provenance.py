@@ -24,11 +24,6 @@ _SCENARIOS: Final[Mapping[str, str]] = {
     "": "nothing in the project shows that multiple processes run this",
 }
 """The note if no location shows which processes run the code, by scenario."""
-APPLICABILITIES: Final[Mapping[Applicability, str]] = {
-    Applicability.SAFE: "safe fix",
-    Applicability.UNSAFE: "unsafe fix",
-    Applicability.SKETCH: "manual fix",
-}
 
 
 def processes_note(finding: Finding) -> str:
@@ -64,8 +59,13 @@ def with_outcome(finding: Finding) -> list[tuple[str, str]]:
 
 
 def help_text(fix: Fix) -> str:
-    """Return the description of a fix, with its applicability."""
-    return f"{fix.description} ({APPLICABILITIES[fix.applicability]})"
+    """Return the description of a fix, with its applicability and tier."""
+    return f"{fix.description} ({fix_kind(fix)})"
+
+
+def fix_kind(fix: Fix) -> str:
+    """Return the applicability and tier of a fix: `safe fix`, `manual fix`, or `unsafe: local`."""
+    return fix.kind if ":" in fix.kind else f"{fix.kind} fix"
 
 
 def _line(place: Place) -> str:

@@ -118,6 +118,8 @@ def _properties(finding: Finding, preview: Preview | None) -> dict[str, Json]:
     if finding.fix:
         properties["fix"] = visible(finding.fix.description)
         properties["applicability"] = finding.fix.applicability.value
+        if finding.fix.tier:
+            properties["tier"] = finding.fix.tier.value
     if preview and preview.refusal:
         properties["refusal"] = visible(preview.refusal)
     return properties

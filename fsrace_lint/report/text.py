@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, Protocol
 
-from fsrace_lint.findings.finding import Applicability, Finding, Severity
+from fsrace_lint.findings.finding import Applicability, Finding, Severity, Tier
 from fsrace_lint.report import measured
 from fsrace_lint.report.layout import NARROWEST, Line, Page, finish, paint
 from fsrace_lint.report.lines import Lines
@@ -117,7 +117,8 @@ def _summary(outcome: Outcome, options: Options, mark: str) -> list[Line]:
 
 
 def _fixable(findings: Iterable[Finding], mark: str) -> str:
-    tally = Counter(finding.fix.applicability for finding in findings if finding.fix)
+    fixes = (finding.fix_within(tuple(Tier)) for finding in findings)
+    tally = Counter(fix.applicability for fix in fixes if fix)
     safe, unsafe = tally[Applicability.SAFE], tally[Applicability.UNSAFE]
     if safe:
         more = f"; up to {unsafe} more with `--unsafe-fixes`" if unsafe else ""

@@ -9,7 +9,7 @@ import msgspec
 
 from fsrace_lint.analysis.accesses.model import Access, Reach
 from fsrace_lint.catalog.lexicon import may_save_with_all
-from fsrace_lint.findings.finding import Applicability, Fix
+from fsrace_lint.findings.finding import Applicability, Fix, Tier
 
 if TYPE_CHECKING:
     from fsrace_lint.analysis.accesses.model import AtCall, ExistenceCheck
@@ -50,8 +50,9 @@ class FixTemplate(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         recipe: The recipe that applies the fix.
         description: What the fix does, in the imperative.
+        tier: How far the change reaches. The same for all fixes of a recipe; None for a manual fix.
         applicability: Whether the fix is safe, unsafe, or manual.
-        otherwise: The recipe to try if the first one refuses.
+        otherwise: The recipe to try if the first one refuses, of the coordination tier.
         where_done: Whether to change the call that runs the operation instead of the reported call, if
             both are in the same file.
         by_api: The description for calls of these APIs, because the fix differs. A method of a path is
@@ -60,6 +61,7 @@ class FixTemplate(msgspec.Struct, frozen=True, kw_only=True):
 
     recipe: str
     description: str
+    tier: Tier | None
     applicability: Applicability = Applicability.UNSAFE
     otherwise: str = ""
     where_done: bool = False
@@ -71,7 +73,8 @@ class FixTemplate(msgspec.Struct, frozen=True, kw_only=True):
         if self.applicability is Applicability.SKETCH:
             return f"{self.description} (manual; never applied automatically)"
         names = " or ".join(f"`{name}`" for name in (self.recipe, self.otherwise) if name)
-        return f"{names} ({self.applicability.value}): {self.description}"
+        tier = f": {self.tier.value}" if self.tier and self.applicability is Applicability.UNSAFE else ""
+        return f"{names} ({self.applicability.value}{tier}): {self.description}"
 
     def at(self, place: AtCall, check: Span | None = None) -> Fix:
         """Return the fix for a call.
@@ -90,13 +93,15 @@ class FixTemplate(msgspec.Struct, frozen=True, kw_only=True):
         owner, _, method = api.rpartition(".")
         known = f"Path.{method}" if owner in {"*", "pathlib.Path"} else api
         description = dict(self.by_api).get(known, self.description)
-        return Fix(self.recipe, span, self.applicability, description, check, self.otherwise, path, api)
+        how = self.applicability
+        return Fix(self.recipe, span, how, description, check, self.otherwise, path, api, self.tier)
 
 
 def _sketch(description: str, *by_api: tuple[str, str]) -> FixTemplate:
     return FixTemplate(
         recipe=SKETCH,
         description=description,
+        tier=None,
         applicability=Applicability.SKETCH,
         by_api=by_api,
     )
@@ -104,26 +109,31 @@ def _sketch(description: str, *by_api: tuple[str, str]) -> FixTemplate:
 
 ATOMIC_WRITE: Final = FixTemplate(
     recipe="atomic-write",
+    tier=Tier.ATOMIC,
     description="write to a temporary file in the same directory, then `os.replace()` it",
     where_done=True,
 )
 EXCLUSIVE_OPEN: Final = FixTemplate(
     recipe="exclusive-open",
+    tier=Tier.LOCAL,
     description="open it with mode `x`, which fails if the file exists",
 )
 PUBLISH_SYMLINK: Final = FixTemplate(
     recipe="publish-symlink",
+    tier=Tier.ATOMIC,
     description="create the link under a temporary name, then `os.replace()` it",
     where_done=True,
 )
 LINK_AND_REPLACE: Final = FixTemplate(
     recipe="link-and-replace",
+    tier=Tier.ATOMIC,
     description="create the link under a temporary name, then `os.replace()` it",
     applicability=Applicability.SAFE,
 )
 _MAKEDIRS: Final = "use `os.makedirs(exist_ok=True)`, which also creates parents"
 EXIST_OK: Final = FixTemplate(
     recipe="exist-ok",
+    tier=Tier.LOCAL,
     description="accept an existing directory, as `exist_ok=True` does",
     by_api=(
         ("os.makedirs", "pass `exist_ok=True`"),
@@ -134,6 +144,7 @@ EXIST_OK: Final = FixTemplate(
 )
 EXIST_OK_UNCHECKED: Final = FixTemplate(
     recipe="exist-ok",
+    tier=Tier.LOCAL,
     description="accept an existing directory, as `exist_ok=True` does, and remove the check",
     by_api=(
         ("os.makedirs", "pass `exist_ok=True`, and remove the check"),
@@ -143,27 +154,35 @@ EXIST_OK_UNCHECKED: Final = FixTemplate(
 )
 ENSURE_DIR: Final = FixTemplate(
     recipe="ensure-dir",
+    tier=Tier.LOCAL,
     description="use `fsrace_lint.safe.ensure_dir()`, which retries on stale NFS answers",
     where_done=True,
 )
-RANK_GUARD: Final = FixTemplate(recipe="rank-guard", description="write on rank 0 only")
+RANK_GUARD: Final = FixTemplate(
+    recipe="rank-guard", tier=Tier.COORDINATION, description="write on rank 0 only"
+)
 GUARD_OR_WAIT: Final = FixTemplate(
     recipe="rank-guard",
+    tier=Tier.COORDINATION,
     description="write on rank 0 only, with a barrier if other ranks read the file",
     otherwise="guard-and-barrier",
 )
 GUARD_AND_BARRIER: Final = FixTemplate(
-    recipe="guard-and-barrier", description="run it on rank 0 only, with a barrier after it"
+    recipe="guard-and-barrier",
+    tier=Tier.COORDINATION,
+    description="run it on rank 0 only, with a barrier after it",
 )
 _SUPPRESSED: Final = "wrap the call in `contextlib.suppress(FileNotFoundError)`"
 _SUPPRESSING: Final = ("os.remove", "os.unlink", "os.rmdir", "Path.rmdir", "shutil.rmtree")
 MISSING_OK: Final = FixTemplate(
     recipe="missing-ok",
+    tier=Tier.LOCAL,
     description="accept a path that is already deleted, as `missing_ok=True` does",
     by_api=(("Path.unlink", "pass `missing_ok=True`"), *((api, _SUPPRESSED) for api in _SUPPRESSING)),
 )
 MISSING_OK_UNCHECKED: Final = FixTemplate(
     recipe="missing-ok",
+    tier=Tier.LOCAL,
     description="accept a path that is already deleted, as `missing_ok=True` does, and remove the check",
     by_api=(
         ("Path.unlink", "pass `missing_ok=True`, and remove the check"),
@@ -171,48 +190,63 @@ MISSING_OK_UNCHECKED: Final = FixTemplate(
     ),
 )
 STAGE_BESIDE: Final = FixTemplate(
-    recipe="stage-beside", description="create the temporary file in the directory of the target"
+    recipe="stage-beside",
+    tier=Tier.ATOMIC,
+    description="create the temporary file in the directory of the target",
 )
-MKSTEMP: Final = FixTemplate(recipe="mkstemp", description="create the file with `tempfile.mkstemp()`")
+MKSTEMP: Final = FixTemplate(
+    recipe="mkstemp", tier=Tier.ATOMIC, description="create the file with `tempfile.mkstemp()`"
+)
 OWN_FILE: Final = FixTemplate(
     recipe="mkstemp",
+    tier=Tier.ATOMIC,
     description="create and open the file with `tempfile.NamedTemporaryFile()`",
 )
 EXTRACT_ONCE: Final = FixTemplate(
     recipe="extract-once",
+    tier=Tier.ATOMIC,
     description="call `extract_once()`, if `helper-module` is set",
     where_done=True,
 )
 DOWNLOAD_ONCE: Final = FixTemplate(
     recipe="download-once",
+    tier=Tier.ATOMIC,
     description="download to a temporary name, then rename it",
     where_done=True,
 )
 EXTRACT_ON_FIRST: Final = FixTemplate(
     recipe="guard-and-barrier",
+    tier=Tier.COORDINATION,
     description="extract on rank 0 only, with a barrier after it",
     where_done=True,
 )
 DOWNLOAD_ON_FIRST: Final = FixTemplate(
     recipe="guard-and-barrier",
+    tier=Tier.COORDINATION,
     description="download on rank 0 only, with a barrier after it",
     where_done=True,
 )
-BARRIER: Final = FixTemplate(recipe="barrier", description="add a barrier after the guarded code")
+BARRIER: Final = FixTemplate(
+    recipe="barrier", tier=Tier.COORDINATION, description="add a barrier after the guarded code"
+)
 BARRIER_BEFORE: Final = FixTemplate(
-    recipe="barrier-before", description="add a barrier before the guarded code"
+    recipe="barrier-before", tier=Tier.COORDINATION, description="add a barrier before the guarded code"
 )
 PASS_THE_FUNCTION: Final = FixTemplate(
-    recipe="pass-the-function", description="pass the function, not its result"
+    recipe="pass-the-function", tier=Tier.COORDINATION, description="pass the function, not its result"
 )
 ENTER_THE_CONTEXT: Final = FixTemplate(
-    recipe="enter-the-context", description="enter the context manager with `with`"
+    recipe="enter-the-context", tier=Tier.COORDINATION, description="enter the context manager with `with`"
 )
-FILELOCK: Final = FixTemplate(recipe="filelock", description="replace the lock file with `filelock.FileLock`")
-DROP_UNLINK: Final = FixTemplate(recipe="drop-unlink", description="do not delete the lock file")
-TIMEOUT: Final = FixTemplate(recipe="timeout", description="pass `timeout=600`")
+FILELOCK: Final = FixTemplate(
+    recipe="filelock", tier=Tier.COORDINATION, description="replace the lock file with `filelock.FileLock`"
+)
+DROP_UNLINK: Final = FixTemplate(
+    recipe="drop-unlink", tier=Tier.LOCAL, description="do not delete the lock file"
+)
+TIMEOUT: Final = FixTemplate(recipe="timeout", tier=Tier.LOCAL, description="pass `timeout=600`")
 CHECK_IN_LOCK: Final = FixTemplate(
-    recipe="move-check-into-lock", description="move the check inside the lock"
+    recipe="move-check-into-lock", tier=Tier.COORDINATION, description="move the check inside the lock"
 )
 
 READ_AND_HANDLE: Final = _sketch("handle `FileNotFoundError` where the file is read")

@@ -260,7 +260,7 @@ def _fix(
     case: Case, root: Path, found: Run, checked: Checked, problems: list[str], *, unsafe: bool
 ) -> dict[str, str]:
     """Fix a checked case, write it, check it again, and fix it again; return both outputs."""
-    patches = repair.repair(found, checked, unsafe=unsafe)
+    patches = repair.repair(found, checked, unsafe=unsafe, certain=False)
     where, shown, refused = case.place(case.line), "", ""
     expected = _places(checked.outcome.findings, root)
     for patch in patches:
@@ -281,7 +281,9 @@ def _fix(
     left = _places(checked.outcome.findings, root)
     for change, more in (("leaves or brings", left - expected), ("also hides", expected - left)):
         problems += [f"{where}: the fix {change} {code} in {path}" for path, code, _ in sorted(more)]
-    if any(patch.before != patch.after for patch in repair.repair(found, checked, unsafe=unsafe)):
+    if any(
+        patch.before != patch.after for patch in repair.repair(found, checked, unsafe=unsafe, certain=False)
+    ):
         problems.append(f"{where}: fixing it again changes it again")
     return {"diff": shown, "text": refused}
 

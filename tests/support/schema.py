@@ -150,6 +150,7 @@ TABLE_VALUES: dict[str, st.SearchStrategy[Any]] = {
     "root": st.sampled_from([".", "..", "./"]),
     "baseline": st.sampled_from(["known.json", ""]),
     "cache-dir": st.sampled_from(["../kept", ""]),
+    "fix-tiers": st.lists(st.sampled_from(["local", "atomic", "coordination", "safe", "Local"]), max_size=2),
     "helper-module": DOTTED,
     "include-tests": st.booleans(),
     "respect-gitignore": st.booleans(),

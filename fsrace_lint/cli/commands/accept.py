@@ -79,15 +79,20 @@ def refuse_mixtures(choices: dict[str, Any], others: dict[str, bool], *, handed:
         given.append("standard input")
     if any(acts.values()) and len(given) > 1:
         raise click.UsageError(f"{given[0]} cannot be used with {given[1]}")
-    if choices["require_clean"] and not acts["--add-noqa"]:
-        raise click.UsageError("--require-clean requires --add-noqa")
+    if choices["require_clean"] and not (acts["--add-noqa"] or others["--fix"]):
+        raise click.UsageError("--require-clean requires --add-noqa or --fix")
     reason = choices["reason"]
     if reason is None:
         return
     if not acts["--add-noqa"]:
         raise click.UsageError("--reason requires --add-noqa")
-    if not reason.strip() or visible(reason) != reason or "# noqa" in reason.lower():
+    if not is_reason(reason):
         raise click.UsageError("--reason must be a single line of printable text without `# noqa`")
+
+
+def is_reason(text: str) -> bool:
+    """Return whether a text can follow the codes of a comment."""
+    return bool(text.strip()) and visible(text) == text and "# noqa" not in text.lower()
 
 
 @contextlib.contextmanager

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from fsrace_lint.cli.commands import accept, output, stdin
+from fsrace_lint.cli.commands import accept, fixing, output, stdin
 from fsrace_lint.cli.commands.grouped_options import Grouped, Jobs, OptionChoice
 from fsrace_lint.cli.commands.options import choosing, failing, leave, run
 from fsrace_lint.cli.commands.progress_bar import Watch, talking
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsrace_lint.cli.commands.output import OutputTarget
+    from fsrace_lint.cli.commands.write import Made
+    from fsrace_lint.pipeline.run import Checked
     from fsrace_lint.pipeline.warm import WarmProjects
 
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 Examples:
   fsrace-lint check train.py data/
   fsrace-lint check --select FSR1,shared-extraction --profile strict
+  fsrace-lint check --fix
   fsrace-lint check --output-format github
   fsrace-lint check --output-format json --output-file races.json
   fsrace-lint check --output-format html --output-file races.html
@@ -45,6 +48,9 @@ Examples:
     help="Exit with status 1 only if a finding has at least this severity.  [default: every finding]",
 )
 @output.options
+@click.option("--fix", "fixes", is_flag=True, help="Apply fixes, and report the findings that remain.")
+@fixing.options
+@click.option("--diff", "only_diff", is_flag=True, help="Print a diff of the fixes and write nothing.")
 @accept.options
 @click.option(
     "--statistics",
@@ -87,6 +93,8 @@ def check(  # one parameter per option
     output_file: Path | None,
     reports: tuple[OutputTarget, ...],
     *,
+    fixes: bool,
+    only_diff: bool,
     statistics: bool,
     show_silenced: bool,
     show_settings: bool,
@@ -101,12 +109,14 @@ def check(  # one parameter per option
     fsrace-lint always analyzes the whole project, because the rank check that protects a line is
     often in another file.
 
-    Exit status: 0 if there are no findings, 1 if there are findings (see `--fail-on`), 2 if the usage or
-    the settings are invalid or the run fails.
+    Exit status: 0 if there are no findings, 1 if there are findings (see `--fail-on`; with --fix: if
+    findings remain; with --diff: if a file would change), 2 if the usage or the settings are invalid or
+    the run fails.
     """
     watch = Watch(choices, color=color)
     if daemon and choices["no_cache"]:
         raise click.UsageError("--daemon cannot be used with --no-cache")
+    _refuse_fixes(choices, fixes=fixes, only_diff=only_diff, daemon=daemon)
     listing = "--show-silenced" if show_silenced else "--show-suppressed" if show_suppressed else ""
     others = {"--report": bool(reports), "--output-file": output_file is not None}
     others |= {"--output-format": form is not None, "--statistics": statistics, listing: bool(listing)}
@@ -117,21 +127,26 @@ def check(  # one parameter per option
 
         effective_settings.show(paths, choices, [option for option, given in others.items() if given])
     handed = stdin.taken(paths, choices)
+    others |= {"--fix": fixes and not only_diff, "--diff": only_diff}
     accept.refuse_mixtures(choices, others, handed=handed is not None)
+    if only_diff and any(given for option, given in others.items() if option != "--diff"):
+        raise click.UsageError(f"--diff cannot be used with {next(name for name in others if others[name])}")
+    if others["--fix"] and handed is not None:
+        raise click.UsageError("--fix cannot be used with standard input; use `fsrace-lint fix`")
     # a new baseline includes the findings of the current one
     choices["no_baseline"] |= choices["write_baseline"] is not None
-    results, checked = run(
-        paths,
-        choices,
-        watch,
-        silenced=show_silenced,
-        suppressed=show_suppressed,
-        counted=statistics,
-        held=choices["add_noqa"],
-        handed=handed,
-        jobs=jobs or machine.cpus(),
-        warm=warm,
-    )
+    how: dict[str, Any] = {"silenced": show_silenced, "suppressed": show_suppressed, "counted": statistics}
+    how |= {"jobs": jobs or machine.cpus(), "warm": warm, "handed": handed}
+    held = choices["add_noqa"] or fixes or only_diff
+    results, checked = run(paths, choices, watch, held=held, **how)
+    if fixes or only_diff:
+        made = fixing.patches_of(results, choices, watch)
+        if only_diff:
+            _show_diff(made, checked, watch, color=color)
+        fixed = fixing.finish(made, checked, watch, clean=choices["require_clean"])
+        # the places of the findings that remain may have moved
+        results, checked = run(paths, choices, watch, **how) if fixed.done else (results, checked)
+        checked = fixed.told_in(checked)
     accept.act(results, checked, choices, watch)
     output.spare(wanted, results)
     if output.showing_fixes(wanted):
@@ -145,3 +160,28 @@ def check(  # one parameter per option
 
         client.keep(sys.argv[2:])
     leave(checked, watch, findings=failing(results), written=written)
+
+
+def _refuse_fixes(choices: dict[str, Any], *, fixes: bool, only_diff: bool, daemon: bool) -> None:
+    """Refuse options about fixes that cannot be combined, and read the tiers.
+
+    Raises:
+        click.UsageError: An option requires another one, or two options contradict each other.
+    """
+    given = [option for option, is_on in (("--fix", fixes), ("--diff", only_diff)) if is_on]
+    if given and daemon:
+        raise click.UsageError(f"{given[0]} cannot be used with --daemon")
+    for option, is_on in (("--unsafe-fixes", choices["unsafe_fixes"]), ("--tier", choices["fix_tiers"])):
+        if is_on and not given:
+            raise click.UsageError(f"{option} requires --fix or --diff")
+    fixing.take_tiers(choices)
+
+
+def _show_diff(made: Made, checked: Checked, watch: Watch, *, color: bool | None) -> NoReturn:
+    """Print the diff of the fixes, and exit with status 1 if a file would change."""
+    patches = [patch for _, part in made for patch in part]
+    for patch in patches if not watch.silent else ():
+        fixing.show(patch, checked, color)
+    fixed = [finding for patch in patches for finding in patch.applied]
+    fixing.tell(made, checked, fixed, watch, would=True)
+    leave(checked, watch, findings=len(fixed))

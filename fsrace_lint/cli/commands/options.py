@@ -263,6 +263,7 @@ def changes_of(choices: dict[str, Any]) -> dict[str, Any]:
         "min_severity": choices["min_severity"],
         "min_confidence": choices["min_confidence"],
         "fail_on": choices.get("fail_on"),
+        "fix_tiers": choices.get("fix_tiers"),
         "filesystem": choices["filesystem"],
         "include_tests": choices["include_tests"] or None,
         "baseline": _baseline(choices["baseline"], ignored=choices["no_baseline"]),

@@ -83,7 +83,7 @@ def offered(
                 continue
             unsafe = fix.applicability is Applicability.UNSAFE
             action = types.CodeAction(
-                title=f"{finding.code}: {visible(fix.description)}{' (unsafe)' if unsafe else ''}",
+                title=f"{finding.code}: {visible(fix.description)}{f' ({fix.kind})' if unsafe else ''}",
                 kind=types.CodeActionKind.QuickFix,
                 diagnostics=[diagnostic],
                 is_preferred=not unsafe,

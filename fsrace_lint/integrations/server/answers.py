@@ -75,6 +75,7 @@ class Writer:
                 "confidence": finding.confidence,
                 "evidence": finding.evidence,
                 "applicability": None if fix is None else fix.applicability.value,
+                "tier": None if fix is None or fix.tier is None else fix.tier.value,
             }
             if self._wishes.data
             else None,

@@ -12,6 +12,7 @@ from fsrace_lint.report import Edit
 from fsrace_lint.report.edits import applied, lines_of, same
 from fsrace_lint.report.page.frames import code
 from fsrace_lint.report.page.markup import Markup, join, markup, prose, tag
+from fsrace_lint.report.provenance import fix_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 _MEANING: Final[Mapping[Applicability, str]] = {
     Applicability.SAFE: "To apply this fix, run `fsrace-lint fix`.",
-    Applicability.UNSAFE: "To apply this fix, run `fsrace-lint fix --unsafe-fixes`, and review the change.",
+    Applicability.UNSAFE: "To apply this fix, run `fsrace-lint fix --tier {tier}`, and review the change.",
     Applicability.SKETCH: "Apply this fix manually.",
 }
 _CONTEXT: Final = 2
@@ -33,9 +34,7 @@ def pill(fix: Fix, preview: Preview | None) -> Markup:
     """Return a short label for the applicability of a fix."""
     if preview is not None and preview.refusal:
         return tag("span", "fix refused", class_="pill refused")
-    kind = fix.applicability.value
-    word = "manual fix" if fix.applicability is Applicability.SKETCH else f"{kind} fix"
-    return tag("span", word, class_=f"pill {kind}")
+    return tag("span", fix_kind(fix), class_=f"pill {fix.applicability.value}")
 
 
 def change(finding: Finding, fix: Fix, preview: Preview | None, source: Source | None) -> Markup:
@@ -45,7 +44,8 @@ def change(finding: Finding, fix: Fix, preview: Preview | None, source: Source |
     if preview is not None and preview.refusal:
         body = tag("p", prose(f"This fix is not applied: {preview.refusal}."), class_="aside")
     else:
-        body = tag("p", prose(_MEANING[fix.applicability]), class_="aside")
+        tier = "" if fix.tier is None else fix.tier.value
+        body = tag("p", prose(_MEANING[fix.applicability].format(tier=tier)), class_="aside")
     shown = _diff(preview, source, finding.place.path) if preview and preview.edits and source else ""
     return tag("section", tag("h5", "Fix"), head, shown, body, class_="fix")
 
