@@ -106,10 +106,15 @@ class Idiom(msgspec.Struct, frozen=True):
     Attributes:
         tests: Conditions that are true on the main process only.
         barriers: Calls in which all processes wait for each other.
+        own_tests: The functions of the project that check for the main process and that the file can
+            import: the module and the name of each.
+        own_barriers: The functions of the project that wait for all processes, in the same form.
     """
 
     tests: tuple[str, ...] = ()
     barriers: tuple[str, ...] = ()
+    own_tests: tuple[tuple[str, str], ...] = ()
+    own_barriers: tuple[tuple[str, str], ...] = ()
 
 
 class WitnessStep(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Final
 
 import libcst as cst
@@ -37,19 +38,29 @@ def own_helper(target: Target, name: str) -> Spelled | None:
 
 def rank_test(target: Target) -> Spelled:
     """Return the check for rank 0."""
-    return _spelled(target, target.surroundings.idiom(target.fix.span).tests, "is_main_process")
+    idiom = target.surroundings.idiom(target.fix.span)
+    return _spelled(target, idiom.tests, idiom.own_tests, "is_main_process")
 
 
 def barrier_call(target: Target) -> Spelled:
     """Return the barrier call."""
-    return _spelled(target, target.surroundings.idiom(target.fix.span).barriers, "barrier")
+    idiom = target.surroundings.idiom(target.fix.span)
+    return _spelled(target, idiom.barriers, idiom.own_barriers, "barrier")
 
 
-def _spelled(target: Target, texts: Iterable[str], otherwise: str) -> Spelled:
+def _spelled(target: Target, texts: Iterable[str], own: Iterable[tuple[str, str]], otherwise: str) -> Spelled:
+    """Return what the file already uses, else a function of the project, else a helper."""
     found = _usable(target, texts)
     if found is not None:
         return found
-    function, imports = helper(target, otherwise)
+    for module, name in own:
+        with contextlib.suppress(RefusalError):
+            return _called(target, module, name)
+    return _called(target, target.surroundings.helpers, otherwise)
+
+
+def _called(target: Target, module: str, name: str) -> Spelled:
+    function, imports = spell(target, module, name, f"from {module} import {name}")
     return cst.Call(function), imports
 
 

@@ -314,7 +314,12 @@ class Run:
         """Return the spellings of a rank check and a barrier that fit a place in a file."""
         modules, project = self.link()
         module = modules[relative]
-        return Idiom() if module is None else Idiom(*project.about(module).idioms(span))
+        if module is None:
+            return Idiom()
+        about = project.about(module)
+        tests, barriers = about.idioms(span)
+        own_tests, own_barriers = about.own_idioms(span)
+        return Idiom(tests, barriers, own_tests, own_barriers)
 
     def collectives(self, relative: str, span: Span) -> tuple[str, ...]:
         """Return the calls within a span of a file that are collectives."""

@@ -26,6 +26,7 @@ from fsrace_lint.analysis.synchronization.node_visibility import NodeVisibility
 from fsrace_lint.analysis.synchronization.one_rank import OneRank
 from fsrace_lint.analysis.synchronization.per_node import PerNode
 from fsrace_lint.analysis.synchronization.polling import Polling
+from fsrace_lint.analysis.synchronization.project_idioms import ProjectIdioms
 from fsrace_lint.analysis.synchronization.rank_divergence import Divergences
 from fsrace_lint.analysis.synchronization.sleeps import Sleeps
 from fsrace_lint.analysis.synchronization.taint import TaintAnalysis
@@ -102,6 +103,7 @@ class Linked:
         self._file_names = FileNames(self.entry_states)
         self._before_init = BeforeInit(self.entry_states)
         self._idioms = Idioms(self.entry_states, self._before_init)
+        self._project_idioms = ProjectIdioms(self.entry_states, self._before_init)
         self._misused_helpers = MisusedHelpers(self.entry_states, self._accesses)
         self._explanations = Explanations(self.entry_states)
         self.sequences = EventSequences(

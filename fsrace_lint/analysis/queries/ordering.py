@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.accesses.model import Access, ExistenceCheck
     from fsrace_lint.analysis.accesses.vanishing_files import DirectoryListing, VanishingFile
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.synchronization.agreed_attributes import OneSidedAttribute
     from fsrace_lint.analysis.synchronization.event_sequences import SequenceItem
     from fsrace_lint.analysis.synchronization.model import Divergence, Misuse, TestBeforeInit
@@ -243,13 +244,29 @@ class OrderingQueries(AccessQueries):
         Returns:
             The checks for rank 0, and the barriers, nearest first. Empty if no call has this span.
         """
-        call_sites = (
-            call_site for call_site in self.each(self.flows.call_sites) if call_site.call.span == span
-        )
-        idioms = (
-            (self._idioms.tests(call_site), self._idioms.barriers(call_site)) for call_site in call_sites
-        )
-        return tuple(tuple(dict.fromkeys(found)) for found in next(idioms, ((), ())))
+        call_site = self._call_at(span)
+        if call_site is None:
+            return (), ()
+        found = self._idioms.tests(call_site), self._idioms.barriers(call_site)
+        return tuple(tuple(dict.fromkeys(each)) for each in found)
+
+    def own_idioms(self, span: Span) -> tuple[tuple[tuple[str, str], ...], ...]:
+        """Return the rank checks and barriers of the project that the file of a call can import.
+
+        Args:
+            span: The call.
+
+        Returns:
+            The module and the name of each rank check, and of each barrier, most used first.
+        """
+        call_site = self._call_at(span)
+        if call_site is None:
+            return (), ()
+        return tuple(self._project_idioms.tests(call_site)), tuple(self._project_idioms.barriers(call_site))
+
+    def _call_at(self, span: Span) -> CallSite | None:
+        found = (call_site for call_site in self.each(self.flows.call_sites) if call_site.call.span == span)
+        return next(found, None)
 
     def never_entered(self) -> Iterator[Misuse]:
         """Yield the calls that create a synchronizing context manager and do not enter it.
