@@ -198,14 +198,15 @@ CASES = {
     "mkdir bare": Case(
         MAKE,
         "from os import mkdir\nmkdir('p')\n",
-        "from os import mkdir\nfrom pathlib import Path\n\nPath('p').mkdir(exist_ok=True)\n",
+        "from os import mkdir\nfrom pathlib import Path\nPath('p').mkdir(exist_ok=True)\n",
     ),
     "mkdir import": Case(
         MAKE,
         '"""Doc."""\nfrom __future__ import annotations\n\n# std\nimport os\nfrom typing import Any  # t\n\n'
         "import torch\nos.mkdir('p')\n",
-        '"""Doc."""\nfrom __future__ import annotations\n\n# std\nimport os\nfrom typing import Any  # t\n\n'
-        "import torch\nfrom pathlib import Path\n\nPath('p').mkdir(exist_ok=True)\n",
+        '"""Doc."""\nfrom __future__ import annotations\n\n# std\nimport os\n'
+        "from pathlib import Path\nfrom typing import Any  # t\n\nimport torch\n"
+        "Path('p').mkdir(exist_ok=True)\n",
     ),
     "mkdir lines": Case(
         MAKE,
@@ -264,7 +265,7 @@ CASES = {
     "try with a bare name": Case(
         MAKE,
         "from os import mkdir\nmkdir(p)\n",
-        "from os import mkdir\nimport os\n\n" + handled("mkdir(p)", "os.path.isdir(p)"),
+        "import os\nfrom os import mkdir\n" + handled("mkdir(p)", "os.path.isdir(p)"),
     ),
     "try with a bare name and os.path": Case(
         MAKE,
@@ -396,7 +397,7 @@ CASES = {
     "remove": Case(
         DROP,
         OS + "# a\nif os.path.exists(p):  # b\n    # c\n    os.remove(p)  # d\n    # e\n",
-        "import os\nimport contextlib\n\n# a\nif os.path.exists(p):  # b\n    # c\n"
+        "import contextlib\nimport os\n# a\nif os.path.exists(p):  # b\n    # c\n"
         "    with contextlib.suppress(FileNotFoundError):\n"
         "        os.remove(p)  # d\n    # e\n",
     ),
@@ -425,13 +426,13 @@ CASES = {
     "path rmdir without imports": Case(
         DROP,
         "# about f\ndef f():\n    p.rmdir()\n",
-        "import contextlib\n\n# about f\ndef f():\n    with contextlib.suppress(FileNotFoundError):\n"
+        "import contextlib\n\n\n# about f\ndef f():\n    with contextlib.suppress(FileNotFoundError):\n"
         "        p.rmdir()\n",
     ),
     "rmdir beside foreign imports": Case(
         DROP,
         '"""Doc."""\n\nimport torch\np.rmdir()\n',
-        '"""Doc."""\n\nimport torch\nimport contextlib\n\nwith contextlib.suppress(FileNotFoundError):\n'
+        '"""Doc."""\n\nimport contextlib\n\nimport torch\nwith contextlib.suppress(FileNotFoundError):\n'
         "    p.rmdir()\n",
     ),
     "rmtree": Case(
@@ -886,9 +887,7 @@ def test_fix_keeps_comments_and_other_lines(program: Program) -> None:
     for added in ("import contextlib", "from pathlib import Path"):
         start, found, rest = after.partition(added + newline)
         if found:
-            # The fix adds a blank line after imports that had none.
-            blank = newline if not (start + rest).startswith(program.head) else ""
-            after = start + rest.removeprefix(blank)
+            after = start + rest
     assert after.startswith(program.head)
     assert after.endswith(program.tail)
 
