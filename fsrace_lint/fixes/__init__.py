@@ -88,7 +88,7 @@ def repair(source: Source, findings: Sequence[Finding], verify: Verify, surround
     except RefusalError as error:
         refused = [Refusal(finding, str(error)) for finding in ordered]
         return _patch(source, source.data, (), refused)
-    return _Repair(source, tree, verify, surroundings, Layout(source.file, source.text)).make(ordered)
+    return _Repair(source, tree, verify, surroundings, Layout(source)).make(ordered)
 
 
 def alone(source: Source, findings: Iterable[Finding], surroundings: Surroundings) -> Iterator[Alone]:
@@ -105,7 +105,7 @@ def alone(source: Source, findings: Iterable[Finding], surroundings: Surrounding
         The result for each finding, in the same order, computed lazily.
     """
     parts = Parts.of(source)
-    layout = Layout(source.file, source.text)
+    layout = Layout(source)
     whole: _Repair | None = None
     for finding in findings:
         made = None if parts is None else _in_part(parts, finding, surroundings, layout)

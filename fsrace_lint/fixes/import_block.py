@@ -111,7 +111,7 @@ class _Block:
         rest = next((n for n in range(at, len(lines)) if lines[n].strip()), len(lines))
         is_apart = not at or not lines[at - 1].strip() or lines[at - 1].startswith("#!")
         above = [] if is_apart else [""]
-        below = [""] * self._layout.gap(lines[rest:]) if rest < len(lines) else lines[at:]
+        below = [""] * self._layout.gap(lines[rest:]) if rest < len(lines) else lines[-1:]
         return self._put(at, rest, [*above, line, *below])
 
     def _is_one_per_line(self, old: _Import) -> bool:

@@ -13,10 +13,11 @@ from fsrace_lint.fixes.reading import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     import black
     import isort
+
+    from fsrace_lint.files.source import Source
 
 _COMMON: Final = (88, 100, 110, 120)
 """Line lengths that a file without settings may have been formatted with."""
@@ -34,10 +35,11 @@ _CLASS: Final = "class _:\n"
 class Layout:
     """How one file is laid out."""
 
-    def __init__(self, file: Path, text: str) -> None:
-        """Store a file and its text before it is fixed."""
-        self._folder = file.parent
-        self._lines = text.splitlines()
+    def __init__(self, source: Source) -> None:
+        """Store a file as it is before it is fixed."""
+        self._folder = source.file.parent
+        self._root = str(source.file).removesuffix(source.relative) or "."
+        self._lines = source.text.splitlines()
 
     @cached_property
     def _settings(self) -> layout_settings.LayoutSettings:
@@ -58,8 +60,10 @@ class Layout:
 
         length = self._settings.limit or next((n for n in _COMMON if n >= self.limit), _COMMON[0])
         known = layout_settings.of_isort(self._folder), self._settings.sorting(length)
-        guesses = (isort.Config(**{"line_length": length, **guess}) for guess in _GUESSES)
-        return [*(config for config in known if config is not None), *guesses, isort.Config()]
+        common = {"directory": self._root, "line_length": length}
+        guesses = [isort.Config(**{**common, **guess}) for guess in _GUESSES]
+        guesses.append(isort.Config(directory=self._root))
+        return [*(config for config in known if config is not None), *guesses]
 
     def gap(self, code: Sequence[str]) -> int:
         """Count the empty lines between imports and the code that follows them."""

@@ -69,6 +69,9 @@ def of_isort(folder: Path) -> isort.Config | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             config = isort.Config(settings_path=str(folder))
+            # isort 4 added what was listed to the standard library, and settings still rely on it
+            standard = config.known_standard_library | isort.Config().known_standard_library
+            config = isort.Config(config=config, known_standard_library=standard)
     except Exception:  # noqa: BLE001  # settings that isort refuses are not followed
         return None
     is_set = any(source["source"] not in {"defaults", "runtime"} for source in config.sources)
