@@ -13,8 +13,9 @@ import msgspec
 
 from fsrace_lint.files.source import LARGEST, Source, Unreadable, decode, split_lines
 from fsrace_lint.findings.finding import Applicability, Finding, Fix, Tier
-from fsrace_lint.fixes.imports import add_imports
+from fsrace_lint.fixes.import_block import add_imports
 from fsrace_lint.fixes.joining import joined
+from fsrace_lint.fixes.layout import Layout
 from fsrace_lint.fixes.nodes import within
 from fsrace_lint.fixes.parts import Parts, Replaced
 from fsrace_lint.fixes.reading import BOM, TOO_DEEP, encoded, parsed, read
@@ -88,7 +89,7 @@ def repair(source: Source, findings: Sequence[Finding], verify: Verify, surround
     except RefusalError as error:
         refused = [Refusal(finding, str(error)) for finding in ordered]
         return _patch(source, source.data, (), refused)
-    return _Repair(source, tree, verify, surroundings).make(ordered)
+    return _Repair(source, tree, verify, surroundings, Layout(source)).make(ordered)
 
 
 def alone(source: Source, findings: Iterable[Finding], surroundings: Surroundings) -> Iterator[Alone]:
@@ -105,42 +106,43 @@ def alone(source: Source, findings: Iterable[Finding], surroundings: Surrounding
         The result for each finding, in the same order, computed lazily.
     """
     parts = Parts.of(source)
+    layout = Layout(source)
     whole: _Repair | None = None
     for finding in findings:
-        made = None if parts is None else _in_part(parts, finding, surroundings)
+        made = None if parts is None else _in_part(parts, finding, surroundings, layout)
         if made is not None:
             yield made
             continue
         try:
-            whole = whole or _Repair(source, read(source), _unjudged, surroundings)
+            whole = whole or _Repair(source, read(source), _unjudged, surroundings, layout)
         except RefusalError as error:
             yield Alone((), str(error), 0)
         else:
             yield _in_whole(whole, finding)
 
 
-def _in_part(parts: Parts, finding: Finding, surroundings: Surroundings) -> Alone | None:
+def _in_part(parts: Parts, finding: Finding, surroundings: Surroundings, layout: Layout) -> Alone | None:
     """Apply a fix to a part of the file; return None if it needs the whole file."""
     part = None if finding.fix is None else parts.part(finding.fix)
     if part is None:
         return None
-    made = _Repair(part.source, part.tree, _unjudged, surroundings, is_part=True).made([finding])
+    made = _Repair(part.source, part.tree, _unjudged, surroundings, layout, is_part=True).made([finding])
     size = len(part.source.data)
     if made.refused:
         return Alone((), made.refused[0].reason, size)
     lines = frozenset(line for plan in made.plans for line in plan.change.imports)
-    changed = [part.replaced(made.after.decode()), *([_imported(parts, lines)] if lines else [])]
+    changed = [part.replaced(made.after.decode()), *([_imported(parts, lines, layout)] if lines else [])]
     replaced = tuple(sorted((one for one in changed if one is not None), key=lambda one: one.first))
     longest = len(parts.source.data) + sum(len(one.text.encode()) for one in replaced)
     return Alone(replaced, "", size) if len(replaced) == len(changed) and longest <= LARGEST else None
 
 
-def _imported(parts: Parts, lines: frozenset[str]) -> Replaced | None:
+def _imported(parts: Parts, lines: frozenset[str], layout: Layout) -> Replaced | None:
     """Return the top of the file with imports added, or None if that fails on its own."""
     if lines not in parts.imported:
         top = parts.top
         try:
-            code = add_imports(top.tree.module, lines, top.tree.newline).code
+            code = add_imports(top.source.text, lines, parts.source.newline, layout)
             parts.imported[lines] = top.replaced(_repaired(top.source, top.tree, code).text)
         except RefusalError:
             parts.imported[lines] = None
@@ -181,6 +183,7 @@ class _Repair(msgspec.Struct, frozen=True):
     tree: Tree
     verify: Verify
     surroundings: Surroundings
+    layout: Layout
     is_part: bool = False
     """Whether the source lacks the top of the file, where imports are added."""
 
@@ -264,11 +267,12 @@ class _Repair(msgspec.Struct, frozen=True):
         if not plans:
             return self.source.data
         try:
-            module = _changed(self.tree, [plan.change for plan in plans])
+            changed = _changed(self.tree, [plan.change for plan in plans])
+            text = self.layout.applied(self.source.text, changed.code)
             if not self.is_part:
                 lines = [line for plan in plans for line in plan.change.imports]
-                module = add_imports(module, lines, self.tree.newline)
-            repaired = _repaired(self.source, self.tree, module.code)
+                text = add_imports(text, lines, self.source.newline, self.layout)
+            repaired = _repaired(self.source, self.tree, text)
         except RefusalError as error:
             return str(error)
         except RecursionError:

@@ -139,8 +139,8 @@ class TestContent:
         assert metadata["Description-Content-Type"] == "text/markdown"
         needed = [row for row in metadata.get_all("Requires-Dist", ()) if "extra ==" not in row]
         assert {re.split(r"[<>=; ]", row)[0] for row in needed} <= {
-            "click", "libcst", "markdown-it-py", "msgspec", "pathspec", "pyyaml", "rich", "tomli",
-            "tree-sitter", "tree-sitter-bash",
+            "black", "click", "isort", "libcst", "markdown-it-py", "msgspec", "pathspec", "pyyaml", "rich",
+            "tomli", "tree-sitter", "tree-sitter-bash",
         }  # fmt: skip
         assert {"docs", "flake8", "test"} <= set(metadata.get_all("Provides-Extra", ()))
         assert "fsrace-lint = fsrace_lint.__main__:main" in points

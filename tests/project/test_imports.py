@@ -64,8 +64,10 @@ Every module may import `__init__`, which contains the version.
 """
 LIBRARIES: Final[Mapping[str, str]] = {
     "ast": "fixes flake8_plugin integrations.excerpt syntax",
+    "black": "fixes",
     "click": "cli",
     "flake8": "flake8_plugin",
+    "isort": "fixes",
     "libcst": "fixes codemod",
     "lsprotocol": "integrations.server",
     "markdown_it": "launches.documents",
@@ -78,8 +80,8 @@ LIBRARIES: Final[Mapping[str, str]] = {
     "pygls": "integrations.server",
     "rich": "report.cells cli.commands.progress_bar",
     "tokenize": "files.source findings.noqa",
-    "tomli": "catalog.lexicon catalog.reading config.tables launches",
-    "tomllib": "catalog.lexicon catalog.reading config.tables launches",
+    "tomli": "catalog.lexicon catalog.reading config.tables fixes launches",
+    "tomllib": "catalog.lexicon catalog.reading config.tables fixes launches",
     "tree_sitter": "launches.command_lines launches.shell",
     "tree_sitter_bash": "launches.shell",
     "yaml": "launches.yaml_files",
@@ -327,7 +329,7 @@ root = Path(sys.argv[1])
 if sys.argv[2] == "fix":
     from fsrace_lint.pipeline import repair
     repair.repair(run, checked, unsafe=False)
-loaded = [name for name in ("libcst", "rich", "flake8", "click") if name in sys.modules]
+loaded = [name for name in ("black", "isort", "libcst", "rich", "flake8", "click") if name in sys.modules]
 print(json.dumps([len(checked.outcome.findings), loaded]))
 """
 CLEAN = "import os\nos.makedirs('a', exist_ok=True)\n"
@@ -368,7 +370,7 @@ def test_only_formats_that_show_fixes_import_libcst(tmp_path: Path, text: str, f
         (CLEAN, "check", [0, []]),
         (HAZARD, "check", [1, []]),
         (CLEAN, "fix", [0, ["libcst"]]),
-        (HAZARD, "fix", [1, ["libcst"]]),
+        (HAZARD, "fix", [1, ["black", "libcst", "click"]]),
     ],
 )
 def test_check_imports_no_optional_libraries(

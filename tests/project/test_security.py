@@ -60,8 +60,8 @@ def run(*arguments: str, code: int) -> Result:
 # The checked code is never run.
 
 THIRD_PARTY: Final = (
-    "click", "msgspec", "libcst", "rich", "pathspec", "tomli", "pygls", "lsprotocol", "flake8",
-    "pyflakes", "pycodestyle", "mccabe", "attr", "attrs", "cattrs", "yaml", "typing_extensions",
+    "black", "click", "flake8", "isort", "libcst", "lsprotocol", "msgspec", "pathspec", "pygls", "rich",
+    "tomli", "pyflakes", "pycodestyle", "mccabe", "attr", "attrs", "cattrs", "yaml", "typing_extensions",
 )  # fmt: skip
 SPECIAL: Final = (
     "sitecustomize",
