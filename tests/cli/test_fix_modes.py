@@ -74,10 +74,10 @@ class TestTiers:
         code += "    if dist.get_rank() == 0:\n        print(1)\n"
         code += '    with open("out.json", "w") as out:\n        json.dump({}, out)\n'
         (tmp_path / "a.py").write_text(code, "utf-8")
-        done = run(tmp_path, "fix", "--diff", "--unsafe-fixes")
+        done = run(tmp_path, "fix", "--profile", "strict", "--diff", "--unsafe-fixes")
         assert "needs high confidence" in done.stderr
         assert not done.stdout
-        assert "fixable" not in run(tmp_path, "check").stdout
+        assert "fixable" not in run(tmp_path, "check", "--profile", "strict").stdout
 
     @pytest.mark.parametrize("words", [("--tier", "x"), ("--tier", "local", "--unsafe-fixes")])
     def test_mistakes(self, project: Path, words: tuple[str, ...]) -> None:
@@ -108,7 +108,6 @@ class TestCheckFix:
             ("--tier", "local"),
             ("--unsafe-fixes",),
             ("--diff", "--statistics"),
-            ("--fix", "--daemon"),
             ("--fix", "--add-noqa"),
             ("--fix", "-"),
         ],
