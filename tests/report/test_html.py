@@ -256,7 +256,7 @@ class TestFixes:
     @pytest.mark.parametrize("kind", list(Applicability))
     def test_fix_is_described(self, kind: Applicability) -> None:
         shown = only(page(finding(HERE, fix=fix(kind))), "section", "fix")
-        words = {"safe": "safe fix", "unsafe": "unsafe fix", "sketch": "manual fix"}
+        words = {"safe": "safe fix", "unsafe": "unsafe: local", "sketch": "manual fix"}
         assert text_of(only(shown, "span", "pill")) == words[kind.value]
         assert "pass exist_ok=True" in text_of(shown)
         assert elements(shown, "pre") == []
