@@ -56,9 +56,10 @@ class TestTiers:
         (tmp_path / "lock.py").write_text(LOCAL, "utf-8")
         shown = run(tmp_path, "check", "--profile", "strict", "lock.py").stdout
         assert "(unsafe: local)" in shown
-        for words in ((), ("--tier", "atomic,coordination"), ("--tier", "safe")):
+        few: list[list[str]] = [[], ["--tier", "atomic,coordination"], ["--tier", "safe"]]
+        for words in few:
             assert "up to 1 fixable" in run(tmp_path, "fix", "--profile", "strict", "--diff", *words).stderr
-        for words in (("--tier", "atomic", "--tier", "Local"), ("--unsafe-fixes",)):
+        for words in (["--tier", "atomic", "--tier", "Local"], ["--unsafe-fixes"]):
             assert "timeout=600" in run(tmp_path, "fix", "--profile", "strict", "--diff", *words).stdout
 
     def test_setting_chooses(self, tmp_path: Path) -> None:
