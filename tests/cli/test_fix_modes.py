@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fsrace_lint.findings.finding import Tier
 from fsrace_lint.rules import remedies
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def test_each_recipe_has_one_tier() -> None:
     assert all(len(found) == 1 for found in tiers.values())
     assert [name for name, found in tiers.items() if found == {None}] == [remedies.SKETCH]
     others = {template.otherwise for template in templates} - {""}
-    assert {tier.value for name in others for tier in tiers[name] if isinstance(tier, remedies.Tier)} <= {
+    assert {tier.value for name in others for tier in tiers[name] if isinstance(tier, Tier)} <= {
         "coordination"
     }
 
