@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from fsrace_lint.analysis.accesses.model import Access, Reach
-from fsrace_lint.catalog.lexicon import may_save_with_all
 from fsrace_lint.findings.finding import Applicability, Fix, Tier
 
 if TYPE_CHECKING:
@@ -338,7 +337,7 @@ def for_one_writer(project: Project, access: Access) -> Fix:
     A call that leads to the operation can do other work that every rank needs, unless its name says
     that it writes. The rank check then goes to the operation itself, if no other call leads there.
     """
-    if project.synchronizes_at(access) or may_save_with_all(access.callee):
+    if project.synchronizes_at(access) or project.may_save_with_all(access):
         return SAVE_WITH_ALL.at(access)
     if access.reach is Reach.NODE:
         return LOCAL_GUARD.at(access)

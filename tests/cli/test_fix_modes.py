@@ -57,9 +57,10 @@ class TestTiers:
         (tmp_path / "lock.py").write_text(LOCAL, "utf-8")
         shown = run(tmp_path, "check", "--profile", "strict", "lock.py").stdout
         assert "(unsafe: local)" in shown
-        for words in ((), ("--tier", "atomic,coordination"), ("--tier", "safe")):
+        few: list[list[str]] = [[], ["--tier", "atomic,coordination"], ["--tier", "safe"]]
+        for words in few:
             assert "up to 1 fixable" in run(tmp_path, "fix", "--profile", "strict", "--diff", *words).stderr
-        for words in (("--tier", "atomic", "--tier", "Local"), ("--unsafe-fixes",)):
+        for words in (["--tier", "atomic", "--tier", "Local"], ["--unsafe-fixes"]):
             assert "timeout=600" in run(tmp_path, "fix", "--profile", "strict", "--diff", *words).stdout
 
     def test_setting_chooses(self, tmp_path: Path) -> None:
@@ -75,10 +76,10 @@ class TestTiers:
         code += "    if dist.get_rank() == 0:\n        print(1)\n"
         code += '    with open("out.json", "w") as out:\n        json.dump({}, out)\n'
         (tmp_path / "a.py").write_text(code, "utf-8")
-        done = run(tmp_path, "fix", "--diff", "--unsafe-fixes")
+        done = run(tmp_path, "fix", "--profile", "strict", "--diff", "--unsafe-fixes")
         assert "needs evidence that is `evident`, but it is `likely`" in done.stderr
         assert not done.stdout
-        assert "fixable" not in run(tmp_path, "check").stdout
+        assert "fixable" not in run(tmp_path, "check", "--profile", "strict").stdout
 
     @pytest.mark.parametrize("words", [("--tier", "x"), ("--tier", "local", "--unsafe-fixes")])
     def test_mistakes(self, project: Path, words: tuple[str, ...]) -> None:
@@ -109,7 +110,6 @@ class TestCheckFix:
             ("--tier", "local"),
             ("--unsafe-fixes",),
             ("--diff", "--statistics"),
-            ("--fix", "--daemon"),
             ("--fix", "--add-noqa"),
             ("--fix", "-"),
         ],

@@ -190,7 +190,7 @@ CASES = {
     "mkdir bare": Case(
         MAKE,
         "from os import mkdir\nmkdir('p')\n",
-        "from os import mkdir\nimport os\n\nos.makedirs('p', exist_ok=True)\n",
+        "import os\nfrom os import mkdir\nos.makedirs('p', exist_ok=True)\n",
     ),
     "mkdir bare with makedirs": Case(
         MAKE,
@@ -335,7 +335,7 @@ CASES = {
     "remove": Case(
         DROP,
         OS + "# a\nif os.path.exists(p):  # b\n    # c\n    os.remove(p)  # d\n    # e\n",
-        "import os\nimport contextlib\n\n# a\n# b\n# c\n"
+        "import contextlib\nimport os\n# a\n# b\n# c\n"
         "with contextlib.suppress(FileNotFoundError):\n"
         "    os.remove(p)  # d\n# e\n",
     ),

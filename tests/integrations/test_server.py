@@ -258,6 +258,7 @@ class TestDiagnostics:
                 "confidence": "medium",
                 "evidence": "plausible",
                 "applicability": "safe",
+                "tier": "local",
             }
             (related,) = found.related_information or ()
             assert related.location.uri == name
@@ -647,10 +648,11 @@ class TestActions:
         async def story(editor: Editor) -> None:
             name = editor.open(here / "a.py", UNSAFE)
             (action,) = await editor.actions(name)
-            assert action.title.endswith(" (unsafe)")
+            assert action.title.endswith(" (unsafe: coordination)")
             assert action.is_preferred is False
-            fixed = applied(UNSAFE, (await editor.resolve(action)).edit)
-            assert 'if is_main_process():\n    os.rename("a", "b")\n' in fixed
+            assert (await editor.resolve(action)).edit is None
+            (message,) = await editor.until(lambda: editor.messages)
+            assert "needs high confidence" in message
 
         session([here], story)
 
@@ -665,7 +667,7 @@ class TestActions:
             (action,) = await editor.actions(name)
             assert (await editor.resolve(action)).edit is None
             (message,) = await editor.until(lambda: editor.messages)
-            assert message.startswith("FSR201 not fixed: the fix would cause FSR")
+            assert message.startswith("FSR201 not fixed: a fix that coordinates processes needs high")
 
         session([here], story)
 

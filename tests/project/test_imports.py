@@ -42,7 +42,7 @@ LAYERS: Final[Mapping[str, str]] = {
     "analysis.synchronization": "analysis.accesses analysis.callgraph analysis.dataflow analysis.paths"
     " analysis.ranks analysis.values catalog engine files launches program syntax",
     "analysis.queries": "analysis.accesses analysis.callgraph analysis.dataflow analysis.paths"
-    " analysis.synchronization catalog engine files launches program",
+    " analysis.synchronization catalog engine files launches program syntax",
     "findings": "config files",
     "rules": "analysis config files findings syntax",
     "fixes": "catalog files findings syntax",
@@ -370,7 +370,7 @@ def test_only_formats_that_show_fixes_import_libcst(tmp_path: Path, text: str, f
         (CLEAN, "check", [0, []]),
         (HAZARD, "check", [1, []]),
         (CLEAN, "fix", [0, ["libcst"]]),
-        (HAZARD, "fix", [1, ["black", "libcst", "click"]]),
+        (HAZARD, "fix", [1, ["libcst"]]),
     ],
 )
 def test_check_imports_no_optional_libraries(

@@ -527,7 +527,7 @@ class TestJunit:
             f"  process 0: {plain} -> {plain}",
             f"  outcome: {plain}",
             "  severity: error, confidence: high",
-            "  fix: pass exist_ok=True (unsafe fix)",
+            "  fix: pass exist_ok=True (unsafe: local)",
         ]
 
     def test_duplicate_case_names_are_numbered(self) -> None:

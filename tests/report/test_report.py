@@ -188,7 +188,7 @@ class TestTrace:
               ::: gone.py:7:3: called from here
               ::: a.py:99:1: the file has become shorter
                |
-               = help: pass exist_ok=True (unsafe fix)
+               = help: pass exist_ok=True (unsafe: local)
             """
         )
 
@@ -785,6 +785,7 @@ class TestJson:
             "fix": {
                 "recipe": "exist-ok",
                 "applicability": "safe",
+                "tier": "local",
                 "description": "pass exist_ok=True",
             },
         }

@@ -17,6 +17,7 @@ from fsrace_lint.findings.finding import (
     Severity,
     Silenced,
     Suppression,
+    Tier,
     Witness,
     WitnessStep,
 )
@@ -61,7 +62,8 @@ def finding(where: Place, **changes: Any) -> Finding:
 
 
 def fix(applicability: Applicability, description: str = "pass exist_ok=True") -> Fix:
-    return Fix("exist-ok", Span(1, 1, 1, 2), applicability, description)
+    tier = None if applicability is Applicability.SKETCH else Tier.LOCAL
+    return Fix("exist-ok", Span(1, 1, 1, 2), applicability, description, tier=tier)
 
 
 def silenced(where: Place, **changes: Any) -> Silenced:

@@ -13,6 +13,7 @@ from fsrace_lint.analysis.callgraph.chain_steps import place_of
 from fsrace_lint.analysis.callgraph.concurrency import Evidence
 from fsrace_lint.analysis.dataflow.process_set import TOP
 from fsrace_lint.analysis.queries.accesses import AccessQueries, are_one_after_another
+from fsrace_lint.catalog.lexicon import may_save_with_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -152,6 +153,10 @@ class OrderingQueries(AccessQueries):
         if self._one_rank.is_read_by_callers(access):
             return "a caller reads the path on every rank, and needs a barrier before"
         return self._one_rank.why_not_checked(access)
+
+    def may_save_with_all(self, access: Access) -> bool:
+        """Return whether the call of an access may be a save that every rank must make, by its name."""
+        return may_save_with_all(access.callee)
 
     def is_result_used(self, access: Access) -> bool:
         """Return whether code uses the result of the call that runs an operation."""
