@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint import catalog
 from fsrace_lint.files.atomic_write import stale_temporaries
-from fsrace_lint.findings.finding import Applicability, Finding
+from fsrace_lint.findings.finding import Applicability, Finding, Severity
 from fsrace_lint.pipeline.comments import tidy
 from fsrace_lint.pipeline.project_link import entries
 from fsrace_lint.pipeline.tiers import choose, with_refusals
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from fsrace_lint.files.source import Source
     from fsrace_lint.fixes import Patch, Surroundings
     from fsrace_lint.pipeline.run import Checked, Run
+
+_GROUP: Final = len("FSR1")
+"""The length of the part of a code that related rules have in common."""
 
 
 def repair(
@@ -58,7 +62,15 @@ def _repair(run: Run, checked: Checked, fixable: Sequence[Finding]) -> list[Patc
 
     def attempt(path: str, verify: fixes.Verify) -> Patch:
         source = checked.sources[path]
-        return fixes.repair(source, by_path[path], verify, surroundings(run, source))
+        try:
+            return fixes.repair(source, by_path[path], verify, surroundings(run, source))
+        except Exception as error:
+            if os.environ.get("FSRACE_DEBUG"):
+                raise
+            # a bug in a recipe must not lose the fixes of the other files
+            reason = f"fixing this file failed: {type(error).__name__}: {error}"
+            refused = tuple(fixes.Refusal(finding, reason) for finding in by_path[path])
+            return fixes.Patch(source.file, path, source.data, source.data, (), refused)
 
     def draft(path: str) -> Patch:
         def take(repaired: Source, _fixed: tuple[Finding, ...]) -> None:
@@ -149,7 +161,10 @@ class _Trial:
     def _problems(
         self, changed: Sequence[Source], fixed: Sequence[Finding]
     ) -> Iterator[tuple[Finding, bool]]:
-        """Yield findings that remain or are new after the fixes, each with whether it is new."""
+        """Yield findings that remain or are new after the fixes, each with whether it is new.
+
+        A weaker finding of a related rule is what a fix may leave of the finding.
+        """
         if self._before is None:
             self._before = self._run.everything(self._paths, everywhere=self._everywhere)
         repaired = frozenset(source.path for source in changed)
@@ -157,16 +172,29 @@ class _Trial:
         expected = Counter(map(_identity, self._before)) - Counter(map(_identity, fixed))
         excess = Counter(map(_identity, after)) - expected
         told = {(*_identity(finding), _said(finding)) for finding in self._before}
+        weaker = {(*_kind(finding), lower) for finding in fixed for lower in _below(finding.severity)}
         for is_new in (True, False):
             for finding in after:
                 identity = _identity(finding)
                 if excess[identity] > 0 and ((*identity, _said(finding)) not in told) == is_new:
                     excess[identity] -= 1
-                    yield finding, is_new
+                    if not is_new or (*_kind(finding), finding.severity) not in weaker:
+                        yield finding, is_new
 
 
 def _identity(finding: Finding) -> tuple[str, str, str]:
     return finding.place.path, finding.code, finding.function
+
+
+def _kind(finding: Finding) -> tuple[str, str, str]:
+    """Return where a finding is, and the group of its rule."""
+    return finding.place.path, finding.code[:_GROUP], finding.function
+
+
+def _below(severity: Severity) -> list[Severity]:
+    """Return the lower severities, or the lowest for the lowest."""
+    every = list(Severity)
+    return every[every.index(severity) + 1 :] or every[-1:]
 
 
 def _said(finding: Finding) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SAFE = "import os\n\ndef a(d):\n    if not os.path.isdir(d):\n        os.makedirs(d)\n"
-DELETE = "import os\n\ndef b(p):\n    if os.path.exists(p):\n        os.remove(p)\n"
+DELETE = "import os\n\ndef b(p):\n    if os.path.islink(p):\n        os.remove(p)\n"
 LOCAL = "import filelock\n\ndef c(p):\n    with filelock.FileLock(p):\n        pass\n"
 
 
@@ -217,7 +217,7 @@ class TestCommit:
         ]
         body = git(repository, "log", "--format=%b", "-1", "HEAD~1")
         assert "Two processes can both find the directory missing." in body
-        assert "* pass `exist_ok=True`\n" in body
+        assert "* pass `exist_ok=True`, and remove the check\n" in body
         assert "* one.py:5 in a\n* two.py:9 in a\n" in body
         assert not git(repository, "status", "--porcelain", "-uno")
         assert "Fixed 3 findings in 2 commits. 0 remaining." in done.stderr
