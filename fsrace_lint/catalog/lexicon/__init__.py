@@ -31,7 +31,6 @@ Meaning: TypeAlias = Literal[
     "settings",
     "queue",
     "loader",
-    "loading",
     "converter",
     "rehearsal",
     "first process",
@@ -54,6 +53,8 @@ Doubt: TypeAlias = Literal[
 """Categories of names that make a fix more cautious if nothing else is known about the object."""
 InCommands: TypeAlias = Literal["launcher"]
 """Categories of the words of commands, which whitespace separates."""
+Names: TypeAlias = Literal["loading"]
+"""Categories of whole names."""
 
 _ZERO: Final = re.compile(r"(?<![0-9])0(?![0-9])")
 _FLAGS: Final = frozenset({"is", "use", "using", "with", "enable", "do"})
@@ -71,7 +72,7 @@ def _lexicon() -> Mapping[str, frozenset[str]]:
     return {meaning: frozenset(listed) for meaning, listed in tomllib.loads(data.decode()).items()}
 
 
-def meaning(what: Meaning | Doubt | InCommands) -> frozenset[str]:
+def meaning(what: Meaning | Doubt | InCommands | Names) -> frozenset[str]:
     """Return the words or names with a meaning."""
     return _lexicon()[what]
 
