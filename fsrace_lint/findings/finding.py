@@ -191,8 +191,8 @@ class Finding(msgspec.Struct, frozen=True):
     @property
     def is_certain(self) -> bool:
         """Whether it is certain that multiple processes run the code."""
-        is_evident = self.evidence == "evident" and self.confidence != CONFIDENCES[-1]
-        return is_evident or self.confidence == CONFIDENCES[0]
+        is_shown = self.evidence in {"evident", "likely"} and self.confidence != CONFIDENCES[-1]
+        return is_shown or self.confidence == CONFIDENCES[0]
 
     def fix_within(self, tiers: Collection[Tier]) -> Fix | None:
         """Return the fix that may be applied if only unsafe fixes of some tiers are wanted.

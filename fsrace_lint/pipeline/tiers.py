@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from fsrace_lint.pipeline.run import Checked, Run
 
 _DOUBT: Final = (
-    "a fix that coordinates processes needs evidence that is `evident`, but it is `{}`, with {} confidence"
+    "a fix that coordinates processes needs `likely` evidence and medium confidence,"
+    " but this finding has `{}` evidence and {} confidence"
 )
 
 

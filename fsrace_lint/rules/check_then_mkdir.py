@@ -24,7 +24,7 @@ The fix is safe after an `isdir()` check, or if the function uses the path as a 
 a name to it, lists it, or takes it from the parent of another path. If a file is at such a path,
 the code then fails at the call, and not where it uses the directory. `os.mkdir()` has no such
 parameter, so the fix calls `os.makedirs()`, which also creates parents. That is safe only if the
-parent evidently exists.
+parent is created before.
 
 Not reported when:
 * the call passes `exist_ok=True`;

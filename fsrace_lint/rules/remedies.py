@@ -232,20 +232,20 @@ BARRIER_BEFORE: Final = FixTemplate(
     recipe="barrier-before", tier=Tier.COORDINATION, description="add a barrier before the guarded code"
 )
 PASS_THE_FUNCTION: Final = FixTemplate(
-    recipe="pass-the-function", tier=Tier.COORDINATION, description="pass the function, not its result"
+    recipe="pass-the-function", tier=Tier.LOCAL, description="pass the function, not its result"
 )
 ENTER_THE_CONTEXT: Final = FixTemplate(
-    recipe="enter-the-context", tier=Tier.COORDINATION, description="enter the context manager with `with`"
+    recipe="enter-the-context", tier=Tier.LOCAL, description="enter the context manager with `with`"
 )
 FILELOCK: Final = FixTemplate(
-    recipe="filelock", tier=Tier.COORDINATION, description="replace the lock file with `filelock.FileLock`"
+    recipe="filelock", tier=Tier.LOCAL, description="replace the lock file with `filelock.FileLock`"
 )
 DROP_UNLINK: Final = FixTemplate(
     recipe="drop-unlink", tier=Tier.LOCAL, description="do not delete the lock file"
 )
 TIMEOUT: Final = FixTemplate(recipe="timeout", tier=Tier.LOCAL, description="pass `timeout=600`")
 CHECK_IN_LOCK: Final = FixTemplate(
-    recipe="move-check-into-lock", tier=Tier.COORDINATION, description="move the check inside the lock"
+    recipe="move-check-into-lock", tier=Tier.LOCAL, description="move the check inside the lock"
 )
 
 READ_AND_HANDLE: Final = _sketch("handle `FileNotFoundError` where the file is read")

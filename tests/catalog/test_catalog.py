@@ -78,6 +78,8 @@ def test_every_kind_is_used() -> None:
 
 NAMED_IN_CODE = {
     "files/git_clean.py": {"git"},
+    "files/git_commits.py": {"git"},
+    "fixes/layout.py": {"google"},  # a profile of isort
     "fixes/recipes/filelock.py": {"filelock", "FileLock"},  # the import that it adds with the lock
     "launches/shell.py": {"git"},
     "rules/remedies.py": {"filelock"},  # the name of the recipe

@@ -134,7 +134,7 @@ class TestCheck:
         assert "1  files-linked" in run("check", "--statistics", code=0).stdout
 
     def test_rank_check_in_an_unlisted_file_is_found(self) -> None:
-        text = "import os\ndef prepare(d):\n    if not os.path.exists(d):\n        os.mkdir(d)\n"
+        text = "import os\ndef prepare(d):\n    if not os.path.isdir(d):\n        os.mkdir(d)\n"
         caller = (
             "import torch.distributed as dist\nimport work\nif dist.get_rank() == 0:\n    work.prepare('d')\n"
         )

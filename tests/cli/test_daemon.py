@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("thawed", "runtime")
 
-HAZARD: Final = "import os\nif not os.path.exists('a'):\n    os.makedirs('a')\n"
+HAZARD: Final = "import os\nif not os.path.isdir('a'):\n    os.makedirs('a')\n"
 CLEAN: Final = "import os\nos.makedirs('a', exist_ok=True)\n"
 LONG: Final = 60.0
 """A timeout in seconds that no test reaches."""

@@ -7,9 +7,12 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
+from support.mdtest import run as check
 
 from fsrace_lint.findings.finding import Tier
+from fsrace_lint.pipeline import repair, tiers
 from fsrace_lint.rules import remedies
 
 if TYPE_CHECKING:
@@ -72,14 +75,19 @@ class TestTiers:
         assert "did you mean `local`" in run(tmp_path, "fix").stderr
 
     def test_doubtful_coordination_is_refused(self, tmp_path: Path) -> None:
-        code = "import json\nimport torch.distributed as dist\n\ndef f(p):\n"
-        code += "    if dist.get_rank() == 0:\n        print(1)\n"
-        code += '    with open("out.json", "w") as out:\n        json.dump({}, out)\n'
+        code = "import json\nimport torch.distributed as dist\n\ndist.init_process_group()\n"
+        code += 'with open("config.json", "w") as out:\n    json.dump({}, out)\n'
         (tmp_path / "a.py").write_text(code, "utf-8")
-        done = run(tmp_path, "fix", "--profile", "strict", "--diff", "--unsafe-fixes")
-        assert "needs evidence that is `evident`, but it is `likely`" in done.stderr
-        assert not done.stdout
-        assert "fixable" not in run(tmp_path, "check", "--profile", "strict").stdout
+        ran, checked = check(tmp_path)
+        (finding,) = checked.outcome.findings
+        assert tiers.doubt(finding) == ""
+        doubtful = msgspec.structs.replace(finding, evidence="plausible")
+        assert "but this finding has `plausible` evidence" in tiers.doubt(doubtful)
+        outcome = msgspec.structs.replace(checked.outcome, findings=(doubtful,))
+        (patch,) = repair.repair(ran, msgspec.structs.replace(checked, outcome=outcome), unsafe=True)
+        assert [refusal.reason for refusal in patch.refused] == [tiers.doubt(doubtful)]
+        assert patch.before == patch.after
+        assert doubtful.fix_within([Tier.LOCAL, Tier.ATOMIC]) is None
 
     @pytest.mark.parametrize("words", [("--tier", "x"), ("--tier", "local", "--unsafe-fixes")])
     def test_mistakes(self, project: Path, words: tuple[str, ...]) -> None:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HAZARD = b'import os\n\nif not os.path.isdir("d"):\n    os.mkdir("d")\n'
-FIXED = b'import os\nfrom pathlib import Path\n\nPath("d").mkdir(exist_ok=True)\n'
-WORK = b"import os\n\n\ndef prepare(out):\n    if not os.path.exists(out):\n        os.makedirs(out)\n"
+FIXED = b'import os\n\nos.makedirs("d", exist_ok=True)\n'
+WORK = b"import os\n\n\ndef prepare(out):\n    if not os.path.isdir(out):\n        os.makedirs(out)\n"
 GUARDED = b"""import torch.distributed as dist
 
 from work import prepare
@@ -31,7 +31,7 @@ main("out")
 UNSAFE = b"""import os
 import torch.distributed as dist
 
-print(dist.get_rank())
+dist.init_process_group("nccl")
 os.rename("a", "b")
 dist.barrier()
 """
@@ -189,7 +189,7 @@ class TestFix:
         assert done.stdout == UNSAFE
         assert done.stderr.endswith(b" 1 remaining (up to 1 fixable with `--unsafe-fixes`).\n")
         fixed = run(here, "fix", "--unsafe-fixes", "-", data=UNSAFE, code=0).stdout
-        assert b"if is_main_process():\n    os.rename" in fixed
+        assert b"if dist.get_rank() == 0:\n    os.rename" in fixed
 
     def test_diff_matches_that_of_a_file(self, here: Path) -> None:
         (here / "a.py").write_bytes(HAZARD)

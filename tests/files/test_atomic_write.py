@@ -41,9 +41,7 @@ pytestmark = pytest.mark.usefixtures("here")
 
 OLD, NEW, THEIRS = b"old\n", b"new\n", b"theirs\n"
 OWN_ROOT = '[tool.fsrace-lint]\nroot = "."\n'
-FIXED = (
-    'import os\nfrom pathlib import Path\n\nif not os.path.exists("d"):\n    Path("d").mkdir(exist_ok=True)\n'
-)
+FIXED = 'import os\n\nos.makedirs("d", exist_ok=True)\n'
 DEAD: Final = 2_000_000_000
 """No process has this ID."""
 FAILURES = [errno.ENOSPC, errno.EIO, errno.EDQUOT]

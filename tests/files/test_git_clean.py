@@ -315,7 +315,7 @@ class TestRepository:
             ("fix", "--stdin-filename=a.py"),
             "--require-clean cannot be used with standard input, which does not write files",
         ),
-        (("check",), "--require-clean requires --add-noqa"),
+        (("check",), "--require-clean requires --add-noqa or --fix"),
     ],
 )
 def test_require_clean_needs_a_command_that_writes(arguments: tuple[str, ...], message: str) -> None:

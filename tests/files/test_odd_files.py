@@ -33,9 +33,7 @@ pytestmark = pytest.mark.usefixtures("one_good_file")
 TERMS: Final = 20_000
 LONG: Final = 5000
 TOO_DEEP: Final = "FSR001 code is nested too deeply to analyze"
-FIXED: Final = (
-    'import os\nfrom pathlib import Path\n\nif not os.path.exists("d"):\n    Path("d").mkdir(exist_ok=True)\n'
-)
+FIXED: Final = 'import os\n\nos.makedirs("d", exist_ok=True)\n'
 FLAT: Final = {
     "and": "x = a" + " and a" * 1000,
     "compared": "x = a" + " < a" * LONG,
@@ -155,7 +153,7 @@ print(made.refusal)
         else:
             first, _, last = text.rpartition("a") if text.endswith("a") else ("", "", text[1:])
             path = first * terms + "a" + last * (terms if not first else 0)
-            code = f"import os\na = 'd'\nif not os.path.exists({path}):\n    os.mkdir({path})\n"
+            code = f"import os\na = 'd'\nif not os.path.isdir({path}):\n    os.mkdir({path})\n"
         Path("edge.py").write_text(code)
         result_lines = check("--show-silenced", "--profile=strict", ".")
         assert result_lines.errors == []
@@ -226,16 +224,16 @@ class TestEncodings:
         run("fix", code=0)
         data = Path("odd.py").read_bytes()
         assert f"x = 'a{end}b'  #{end} c\n".encode() in data
-        assert data.endswith(b'Path("d").mkdir(exist_ok=True)\n')
+        assert data.endswith(b'os.makedirs("d", exist_ok=True)\n')
 
     def test_soft_keywords_as_names(self) -> None:
         Path("soft.py").write_text(
             "import os\nmatch = case = type = _ = 'd'\nmatch[0]\nprint(match, case)\ntype: str = 'd'\n"
-            "if not os.path.exists(match):\n    os.mkdir(match)\n"
+            "if not os.path.isdir(match):\n    os.mkdir(match)\n"
         )
         assert check(".").findings[-1].startswith("soft.py:7:5 FSR101")
         run("fix", code=0)
-        assert "Path(match).mkdir(exist_ok=True)" in Path("soft.py").read_text()
+        assert "os.makedirs(match, exist_ok=True)" in Path("soft.py").read_text()
 
 
 @posix

@@ -88,7 +88,7 @@ class TestWriting:
         assert Path("known.json").read_bytes() == first
 
     def test_file_contains_no_source_text(self) -> None:
-        write({"a.py": 'import os\nif not os.path.exists("s3cret"):\n    os.mkdir("s3cret")\n'})
+        write({"a.py": 'import os\nif not os.path.isdir("s3cret"):\n    os.mkdir("s3cret")\n'})
         accept()
         assert "cret" not in Path("known.json").read_text(encoding="utf-8")
 
@@ -733,7 +733,7 @@ class TestSettings:
     def test_fix_leaves_baseline_findings(self) -> None:
         write({"a.py": CODE})
         accept()
-        more = CODE + "\n\ndef new_cache(out):\n    if not os.path.exists(out):\n        os.makedirs(out)\n"
+        more = CODE + "\n\ndef new_cache(out):\n    if not os.path.isdir(out):\n        os.makedirs(out)\n"
         write({"a.py": more})
         done = run("fix", "--baseline", "known.json", code=0)
         assert done.stderr == "Fixed 1 finding in 1 file. 0 remaining.\n"

@@ -14,7 +14,7 @@ import yaml
 from support import ROOT, pages
 
 PARTS = ("fsrace_lint", "pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml")
-HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.makedirs("d")\n'
+HAZARD = 'import os\n\nif not os.path.isdir("d"):\n    os.makedirs("d")\n'
 OFFLINE = re.compile(
     "Failed to establish a new connection|Temporary failure in name resolution|Max retries exceeded"
     "|ConnectTimeoutError|ProxyError|Network is unreachable|NameResolutionError"
@@ -115,7 +115,7 @@ repos:
     assert "- files were modified by this hook" in first.stdout
     assert "Fixed 1 finding in 1 file. 0 remaining." in first.stdout
     assert re.search(r"fsrace-lint\.+Passed", first.stdout)
-    assert (project / "train.py").read_text() == HAZARD.replace('"d")\n', '"d", exist_ok=True)\n')
+    assert (project / "train.py").read_text() == 'import os\n\nos.makedirs("d", exist_ok=True)\n'
     assert (project / "tests" / "test_train.py").read_text() == HAZARD
     git(project, "add", "--update")
     second = pre_commit(project, home, "run", "--all-files")
@@ -123,7 +123,7 @@ repos:
     assert second.stdout.count("Passed") == 2
 
     (project / "work.py").write_text(
-        "import os\n\n\ndef f(d):\n    if not os.path.exists(d):\n        os.mkdir(d)\n"
+        "import os\n\n\ndef f(d):\n    if not os.path.isdir(d):\n        os.mkdir(d)\n"
     )
     (project / "train.py").write_text(
         "import torch.distributed as dist\nimport work\n\nif dist.get_rank() == 0:\n    work.f('d')\n"

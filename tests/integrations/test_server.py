@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from fsrace_lint.syntax.model import FileFacts
 
 HAZARD = 'import os\n\nif not os.path.isdir("d"):\n    os.mkdir("d")\n'
-FIXED = 'import os\nfrom pathlib import Path\n\nPath("d").mkdir(exist_ok=True)\n'
+FIXED = 'import os\n\nos.makedirs("d", exist_ok=True)\n'
 TWICE = HAZARD + 'if not os.path.isdir("e"):\n    os.mkdir("e")\n'
-WORK = "import os\n\n\ndef prepare(out):\n    if not os.path.exists(out):\n        os.makedirs(out)\n"
+WORK = "import os\n\n\ndef prepare(out):\n    if not os.path.isdir(out):\n        os.makedirs(out)\n"
 GUARDED = """import torch.distributed as dist
 
 from work import prepare
@@ -59,7 +59,7 @@ import torch.distributed as dist
 
 dist.init_process_group("nccl")
 
-if not os.path.exists("a"):
+if not os.path.isdir("a"):
     os.makedirs("a")
 if os.path.exists("b"):
     os.remove("b")

@@ -44,7 +44,7 @@ import torch.distributed as dist
 
 def prepare(out, old):
     note = "é"; print(note) if not os.path.exists(out) else None
-    if not os.path.exists(out):
+    if not os.path.isdir(out):
         os.makedirs(out)  # é
     if os.path.exists(old):
         os.remove(old)
@@ -206,7 +206,7 @@ no comment: # here
 \"\"\"; other = 1
 
     def method(self, p):
-        if not os.path.exists(p):
+        if not os.path.isdir(p):
             os.makedirs(p)
             # of the branch
         # of the method
@@ -224,7 +224,7 @@ no comment: # here
         torch.save(model.state_dict(), os.path.join(p, "last.pt"))
         # of last
 
-if not os.path.exists("runs"):
+if not os.path.isdir("runs"):
     os.makedirs("runs")
 def clear_cache(p):
     shutil.rmtree(p) if os.path.exists(p) else None
@@ -281,7 +281,7 @@ class TestParts:
     def test_parsed_text_grows_linearly_with_fixes(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Twice as many functions take twice as much parsed text: no fix parses the whole file."""
         parsed = counted(monkeypatch, cst, "parse_module")
-        function = "def f{}(p):\n    if not os.path.exists(p):\n        os.makedirs(p)\n\n\n"
+        function = "def f{}(p):\n    if not os.path.isdir(p):\n        os.makedirs(p)\n\n\n"
         totals = {}
         for number in (20, 40):
             text = "".join(["import os\n\n\n", *(function.format(n) for n in range(number))])
@@ -338,7 +338,7 @@ class TestPreview:
         assert reasons == {"fixing this file failed: KeyError: 'oops'"}
 
     def test_preview_of_single_finding_matches_fix(self) -> None:
-        write({"a.py": "import os\nif not os.path.exists('d'):\n    os.makedirs('d')\n"})
+        write({"a.py": "import os\nif not os.path.isdir('d'):\n    os.makedirs('d')\n"})
         (preview,) = self.previews().values()
         expected = applied(Path("a.py").read_text(), preview.edits)
         run("fix", code=0)

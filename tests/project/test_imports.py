@@ -333,7 +333,7 @@ loaded = [name for name in ("black", "isort", "libcst", "rich", "flake8", "click
 print(json.dumps([len(checked.outcome.findings), loaded]))
 """
 CLEAN = "import os\nos.makedirs('a', exist_ok=True)\n"
-HAZARD = "import os\nif not os.path.exists('a'):\n    os.makedirs('a')\n"
+HAZARD = "import os\nif not os.path.isdir('a'):\n    os.makedirs('a')\n"
 
 
 COMMAND = """

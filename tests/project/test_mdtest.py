@@ -290,8 +290,8 @@ def bend(monkeypatch: pytest.MonkeyPatch, change: object) -> None:
 
     real = repair.repair
 
-    def another(run: Run, checked: Checked, *, unsafe: bool) -> list[Patch]:
-        patches = real(run, checked, unsafe=unsafe)
+    def another(run: Run, checked: Checked, *, unsafe: bool, certain: bool) -> list[Patch]:
+        patches = real(run, checked, unsafe=unsafe, certain=certain)
         return [
             msgspec.structs.replace(patch, after=change(patch.before.decode()).encode())  # type: ignore[operator]
             for patch in patches

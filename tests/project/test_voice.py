@@ -51,6 +51,7 @@ TERMS: Final = {
 IDENTIFIER: Final = r"(?<![\w/.-])(?:\w+_\w+|\w+\(\)|[A-Z]\w+Error)\b"
 KEPT: Final = {
     "fsrace_lint/cli/daemon/process.py": "the names of options",
+    "fsrace_lint/integrations/vendor.py": "comments that other tools read",
     "fsrace_lint/explore/process/collectives.py": "calls in the columns of a schedule",
     "fsrace_lint/pipeline/exclusions.py": "the names of directories",
     "fsrace_lint/rules/rename_across_filesystems.py": "the result of a call in an interleaving",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from click.testing import Result
 
 
-HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
+HAZARD = 'import os\n\nif not os.path.isdir("d"):\n    os.mkdir("d")\n'
 
 
 def write(files: dict[str, str]) -> None:
@@ -63,7 +63,7 @@ import shutil
 
 
 def prepare(out):
-    if not os.path.exists(out):
+    if not os.path.isdir(out):
         os.makedirs(out)
 
 
