@@ -12,6 +12,7 @@ from fsrace_lint.files.atomic_write import stale_temporaries
 from fsrace_lint.findings.finding import Applicability, Finding, Severity
 from fsrace_lint.pipeline.comments import tidy
 from fsrace_lint.pipeline.project_link import entries
+from fsrace_lint.pipeline.run import ORDER
 from fsrace_lint.pipeline.tiers import choose, with_refusals
 
 if TYPE_CHECKING:
@@ -163,7 +164,8 @@ class _Trial:
     ) -> Iterator[tuple[Finding, bool]]:
         """Yield findings that remain or are new after the fixes, each with whether it is new.
 
-        A weaker finding of a related rule is what a fix may leave of the finding.
+        A finding of a related rule that is not more severe is what a fix may leave of the finding. Where
+        processes wait for each other, it is a new one.
         """
         if self._before is None:
             self._before = self._run.everything(self._paths, everywhere=self._everywhere)
@@ -172,7 +174,12 @@ class _Trial:
         expected = Counter(map(_identity, self._before)) - Counter(map(_identity, fixed))
         excess = Counter(map(_identity, after)) - expected
         told = {(*_identity(finding), _said(finding)) for finding in self._before}
-        weaker = {(*_kind(finding), lower) for finding in fixed for lower in _below(finding.severity)}
+        weaker = {
+            (*_kind(finding), left)
+            for finding in fixed
+            if not finding.code.startswith(ORDER)
+            for left in _up_to(finding.severity)
+        }
         for is_new in (True, False):
             for finding in after:
                 identity = _identity(finding)
@@ -191,10 +198,10 @@ def _kind(finding: Finding) -> tuple[str, str, str]:
     return finding.place.path, finding.code[:_GROUP], finding.function
 
 
-def _below(severity: Severity) -> list[Severity]:
-    """Return the lower severities, or the lowest for the lowest."""
+def _up_to(severity: Severity) -> list[Severity]:
+    """Return a severity and the lower ones."""
     every = list(Severity)
-    return every[every.index(severity) + 1 :] or every[-1:]
+    return every[every.index(severity) :]
 
 
 def _said(finding: Finding) -> str:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fsrace_lint.program.modules import Module
     from fsrace_lint.program.name_index import NameIndex
 
-_ORDER: Final = "FSR4"
+ORDER: Final = "FSR4"
 """The prefix of the rules about the order of processes."""
 
 
@@ -299,7 +299,7 @@ class Run:
         for relative, file in self.files.items():
             if everywhere or file.path in paths:
                 judged = every.check_file(relative, [])
-                found += (*judged.kept, *(f for f in judged.withheld if f.code.startswith(_ORDER)))
+                found += (*judged.kept, *(f for f in judged.withheld if f.code.startswith(ORDER)))
         return sorted(found, key=Finding.sort_key)
 
     def settings_at(self, path: str) -> Settings:

@@ -603,7 +603,7 @@ class TestActions:
             (action,) = await editor.actions(name, at, [types.CodeActionKind.QuickFix])
             assert (
                 action.title
-                == "FSR101: use `Path.mkdir(exist_ok=True)`, or ignore `FileExistsError` for a directory"
+                == "FSR101: use `os.makedirs(exist_ok=True)`, which also creates parents, and remove the check"
             )
             assert (action.is_preferred, action.edit) == (True, None)
             assert [one.code for one in action.diagnostics or ()] == ["FSR101"]
@@ -638,7 +638,7 @@ class TestActions:
             assert [[action.kind for action in one] for one in offered] == [["source.fixAll.fsrace"]] * 3
             action = offered[0][0]
             fixed = applied(TWICE, (await editor.resolve(action)).edit)
-            assert fixed == FIXED + 'Path("e").mkdir(exist_ok=True)\n'
+            assert fixed == FIXED + 'os.makedirs("e", exist_ok=True)\n'
             assert await editor.actions(name, only=["source.organizeImports"]) == []
             assert len(await editor.actions(name)) == 3
 
@@ -650,9 +650,7 @@ class TestActions:
             (action,) = await editor.actions(name)
             assert action.title.endswith(" (unsafe: coordination)")
             assert action.is_preferred is False
-            assert (await editor.resolve(action)).edit is None
-            (message,) = await editor.until(lambda: editor.messages)
-            assert "needs high confidence" in message
+            assert "os.rename" in applied(UNSAFE, (await editor.resolve(action)).edit)
 
         session([here], story)
 

@@ -165,14 +165,14 @@ class TestSarif:
         starts = [each["deletedRegion"]["startLine"] for each in change["replacements"]]
         assert len(starts) == 2
         assert starts == sorted(starts, reverse=True)
-        assert row["fixes"][0]["description"]["text"].endswith(f"({row['properties']['applicability']} fix)")
+        assert row["fixes"][0]["description"]["text"].endswith("(unsafe: local)")
 
     def test_fixes_in_examples(self) -> None:
         examples = str(EXAMPLES)
         rows = sarif(run("check", examples, "--format=sarif", code=1).stdout)["results"]
         refused = [row for row in rows if "fixes" not in row]
         assert (len(rows), len(refused)) == (12, 1)
-        assert "the added barrier hangs" in refused[0]["properties"]["refusal"]
+        assert "needs the `helper-module` setting" in refused[0]["properties"]["refusal"]
 
 
 MANY = """\

@@ -195,7 +195,7 @@ class TestFromRealFindings:
             "  process 1: os.makedirs(out) -> FileExistsError",
             "  outcome: the slower process fails with `FileExistsError`",
             "  severity: warning, confidence: medium",
-            "  fix: pass `exist_ok=True` (safe fix)",
+            "  fix: pass `exist_ok=True`, and remove the check (unsafe: local)",
         ]
 
     @pytest.mark.parametrize("form", NEW)
