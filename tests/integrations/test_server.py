@@ -655,17 +655,15 @@ class TestActions:
         session([here], story)
 
     def test_refused_fix_shows_the_reason(self, here: Path) -> None:
-        text = UNSAFE.replace('os.rename("a", "b")', 'torch.save({}, "state.pt")').replace(
-            "import os", "import torch"
-        )
-        text = text.replace("print(", 'dist.init_process_group("gloo")\nprint(')
+        unpack = 'if not os.path.isdir("data"):\n    shutil.unpack_archive("data.tar", "data")'
+        text = "import shutil\n" + UNSAFE.replace('os.rename("a", "b")', unpack)
 
         async def story(editor: Editor) -> None:
             name = editor.open(here / "a.py", text)
             (action,) = await editor.actions(name)
             assert (await editor.resolve(action)).edit is None
             (message,) = await editor.until(lambda: editor.messages)
-            assert message.startswith("FSR201 not fixed: a fix that coordinates processes needs high")
+            assert message.startswith("FSR301 not fixed: to extract to a temporary directory")
 
         session([here], story)
 

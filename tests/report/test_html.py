@@ -110,14 +110,14 @@ class TestFromRealFindings:
         assert len(elements(rule, "a")) == 2
 
     def test_each_fix_is_shown_as_a_diff(self, shown: Element) -> None:
-        """One refused fix would add a barrier that some ranks skip; the others need high confidence."""
+        """One fix is refused, because it needs the helpers."""
         findings = elements(shown, "details", "finding")
         diffs = [elements(each, "pre", "diff") for each in findings]
         refused = [index for index, each in enumerate(findings) if "fix refused" in text_of(each)]
         assert [len(each) for each in diffs] == [int(index not in refused) for index in range(12)]
         reasons = [text_of(findings[index]) for index in refused]
-        assert sum("needs high confidence" in reason for reason in reasons) == len(refused) - 1
-        assert any('ranks can disagree on (root / "corpus").is_dir()' in reason for reason in reasons)
+        (reason,) = reasons
+        assert "needs the helper-module setting" in reason
         assert rows(diffs[0][0]) == [
             "1414  def open_cache(cache_dir: Path, *, rebuild_vocabulary: bool) -> None:",
             '1515      """Make the cache ready for use."""',
