@@ -115,17 +115,17 @@ class ModuleTable:
 
     def is_nameless(self, module: Module) -> bool:
         """Return whether no other file of the project imports a file or has its name in a text."""
-        name = module.name.rpartition(".")[2]
         if module.relative.endswith("__init__.py"):
             return False
         fields: tuple[Field, ...] = ("imported", "texts")
-        return all(each is module for field in fields for each in self._having(field, name))
+        named = (self._having(field, name) for field in fields for name in self._last_names(module))
+        return all(each is module for found in named for each in found)
 
     def is_mentioned_near(self, module: Module, names: Iterable[str]) -> bool:
-        """Return whether a file in the same top-level directory as another reads one of some names."""
-        top = module.relative.partition("/")[0]
-        loading = (each for name in names for each in self._having("referenced_names", name))
-        return any(each.relative.partition("/")[0] == top for each in loading)
+        """Return whether a file at the root, or in the same top-level directory, reads one of some names."""
+        near = {"", _top_directory(module)}
+        reading = (each for name in names for each in self._having("referenced_names", name))
+        return any(_top_directory(each) in near for each in reading)
 
     def _is_named(self, name: str, own: Collection[LinkedFunction]) -> bool:
         """Return whether code other than some functions of one file names something."""
@@ -149,11 +149,15 @@ class ModuleTable:
 
     def naming(self, module: Module) -> list[Module]:
         """Return the modules that may import a module."""
-        names = {module.name, *(name for name, target in self._linked.items() if target is module)}
+        names = self._last_names(module)
         if "" in names:
             return list(self.modules)
-        last = {HERE, *(name.rpartition(".")[2] for name in names)}
-        return self._in_order(each for name in last for each in self._having("imported", name))
+        return self._in_order(each for name in {HERE, *names} for each in self._having("imported", name))
+
+    def _last_names(self, module: Module) -> set[str]:
+        """Return the last parts of the names of a module, also through symbolic links."""
+        names = (module.name, *(name for name, target in self._linked.items() if target is module))
+        return {name.rpartition(".")[2] for name in names}
 
     @staticmethod
     def _in_order(modules: Iterable[Module]) -> list[Module]:
@@ -256,3 +260,9 @@ def common_folders(one: str, two: str) -> int:
     """Return the number of leading path components that two paths have in common."""
     pairs = zip(one.split("/"), two.split("/"), strict=False)
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _top_directory(module: Module) -> str:
+    """Return the first directory of the path of a file, or an empty text for a file at the root."""
+    first, slash, _ = module.relative.partition("/")
+    return first if slash else ""

@@ -33,7 +33,7 @@ class Confidence(enum.IntEnum):
     uses a cache or a download.
     `LOW`: nothing shows that multiple processes run it, except that two users could start it at once; or each
     process usually gets other items of the work, and the path depends on the item; or the code compares
-    something of the process with a value that is not known.
+    something of the process with a value that is not known; or nothing runs the file.
     """
 
     LOW = 0

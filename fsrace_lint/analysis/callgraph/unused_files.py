@@ -26,17 +26,16 @@ class UnusedFiles:
     def doubt(self, function: LinkedFunction) -> Doubt:
         """Return whether it is in doubt that anything runs a function.
 
-        A program is run, and so is what its file calls. A decorator can register a function or its class, and
-        a framework calls hooks.
+        The code of a module runs what it calls, other files can call a function on an unknown object, and a
+        decorator can register a function or its class.
         """
-        above = self.entry_states.upward(function, self.entry_states.callers)
-        modules = {each.module for each in above}
-        if any(each.index == 0 or _is_registered(each) for each in above) or not all(
-            map(self.is_unused, modules)
-        ):
+        module = function.module
+        if not self.is_unused(module):
             return Doubt.NONE
-        table = self.entry_states.flows.table
-        is_loaded = any(table.is_mentioned_near(module, meaning("loading")) for module in modules)
+        above = self.entry_states.upward(function, self.entry_states.callers)
+        if any(each.index == 0 or each.module is not module or _is_registered(each) for each in above):
+            return Doubt.NONE
+        is_loaded = self.entry_states.flows.table.is_mentioned_near(module, meaning("loading"))
         return Doubt.LOADED if is_loaded else Doubt.UNUSED
 
     @query

@@ -83,6 +83,21 @@ def test_a_file_near_it_loads_files_by_computed_names(tmp_path: Path) -> None:
     assert confidence(tmp_path, {**LAUNCH, "models/__init__.py": LOADER}) == "medium"
 
 
+def test_a_file_at_the_root_loads_files_by_computed_names(tmp_path: Path) -> None:
+    assert confidence(tmp_path, {**LAUNCH, "plugins.py": LOADER}) == "medium"
+
+
+def test_another_file_may_call_it_on_an_unknown_object(tmp_path: Path) -> None:
+    text = MAKE.format(before="\nclass Gan:", after="").replace(
+        "def make(root)", "    def make_all_gans(self)"
+    )
+    text = text.replace("\n    dist.init", "\n        dist.init").replace("\n    if not", "\n        if not")
+    text = text.replace("\n        os.makedirs", "\n            os.makedirs")
+    files = {**LAUNCH, "models/gan_model.py": text}
+    assert confidence(tmp_path, files) == "low"
+    assert confidence(tmp_path, {**files, "run.py": "def run(gan):\n    gan.make_all_gans()\n"}) == "high"
+
+
 def test_a_file_elsewhere_loads_files_by_computed_names(tmp_path: Path) -> None:
     assert confidence(tmp_path, {**LAUNCH, "plugins/__init__.py": LOADER}) == "low"
 
