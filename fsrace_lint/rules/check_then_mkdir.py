@@ -24,7 +24,8 @@ The fix is safe after an `isdir()` check, or if the function uses the path as a 
 a name to it, lists it, or takes it from the parent of another path. If a file is at such a path,
 the code then fails at the call, and not where it uses the directory. `os.mkdir()` has no such
 parameter, so the fix calls `os.makedirs()`, which also creates parents. That is safe only if the
-parent is created before.
+parent is created before. If the `if` also fills the directory, the fix is manual: with `exist_ok=True`
+two processes would fill it at once.
 
 Not reported when:
 * the call passes `exist_ok=True`;
@@ -55,7 +56,7 @@ from fsrace_lint.rules.base import (
     double_create_witness,
     tested,
 )
-from fsrace_lint.rules.remedies import DECIDE_ON_MAIN, EXIST_OK, EXIST_OK_UNCHECKED
+from fsrace_lint.rules.remedies import DECIDE_ON_MAIN, EXIST_OK, EXIST_OK_UNCHECKED, FILL_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,6 +119,8 @@ def _fix(project: Project, probe: ExistenceCheck, mkdir: Access) -> Fix:
     That a file in it is missing says nothing of the directory, which can be there. Without the check, the
     call fails on a file at the path, as the code does that uses the path as a directory.
     """
+    if not probe.guards_only_the_site and project.is_filled_in_branch(mkdir):
+        return FILL_ONCE.at(mkdir)
     told = mkdir.path is not None and mkdir.path.is_within(probe.path)
     exact = told and probe.guards_only_the_site and probe.is_implied and probe.asks_presence
     is_redundant = exact and mkdir.path == probe.path

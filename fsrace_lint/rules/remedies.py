@@ -256,6 +256,7 @@ WAIT_FOR_SAVE: Final = _sketch("wait until the save has finished, then write the
 TEMPORARY_FOLDER: Final = _sketch("create the directory with `tempfile.mkdtemp()`")
 ALL_CALL_IT: Final = _sketch("call the collective where every rank reaches it")
 DECIDE_ON_MAIN: Final = _sketch("evaluate the check on rank 0 only, and broadcast the result")
+FILL_ONCE: Final = _sketch("fill a temporary directory and rename it, or let one process fill it")
 CHOOSE_ON_MAIN: Final = _sketch("choose the path on rank 0 only, and broadcast it")
 COUNT_ON_MAIN: Final = _sketch("determine the iterations on rank 0 only, and broadcast them")
 GUARD_LATER: Final = _sketch("check the rank after the process group is initialized")

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.catalog import Op
 
-_FILLING: Final[frozenset[Op]] = frozenset({"write", "copy", "download", "link", "create"})
-"""The operations that create a file, or a link, at their path."""
+_FILLING: Final[frozenset[Op]] = frozenset({"write", "copy", "download", "link", "create", "extract"})
+"""The operations that create files or links."""
 _OF_DIRECTORIES: Final[frozenset[Op]] = frozenset({"list", "mkdir"})
 """The operations that fail unless their path is a directory."""
 _JOINING: Final = (m.Call, m.Binary, m.Format)
@@ -52,6 +52,28 @@ class PathKindQueries(AccessQueries):
             operation.op in _FILLING and not operation.tree and self._is_at(call_site, operation, path)
             for call_site, operation in self._other_operations(access)
         )
+
+    def is_filled_in_branch(self, access: Access) -> bool:
+        """Return whether the branch that makes a directory goes on to fill it.
+
+        It does if a later call of the branch writes a file or calls a function of the project.
+        """
+        tests = [each for each in access.call_site.state.conditions if each.branch is not None]
+        if not tests:
+            return False
+        within, resolver = tests[-1], self.flows.resolver
+        for call_site in self.flows.call_sites(access.call_site.function):
+            state = call_site.state
+            if call_site.call.span <= access.call_site.call.span or not any(
+                each.branch is within.branch and each.truth is within.truth for each in state.conditions
+            ):
+                continue
+            operation = self._accesses.operation(call_site)
+            if operation is not None and operation.op in _FILLING:
+                return True
+            if resolver.callee(call_site.call, state.scope) is not None:
+                return True
+        return False
 
     def has_parent(self, access: Access) -> bool:
         """Return whether the parent directory of the path of an access evidently exists.
