@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Spelled = tuple[cst.BaseExpression, tuple[str, ...]]
 
-_BUILTIN: Final = frozenset({"int", "str", "bool", "len"})
+_BUILTIN: Final = frozenset({"int", "str", "bool", "len", "True", "False", "None"})
 
 
 def helper(target: Target, name: str) -> Spelled:

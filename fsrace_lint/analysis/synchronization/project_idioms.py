@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint.analysis.dataflow.rank_partition import is_first
 from fsrace_lint.analysis.synchronization.project_imports import ProjectImports
 from fsrace_lint.engine.query import query
+from fsrace_lint.program.modules import LinkedFunction
 from fsrace_lint.program.symbols import as_function
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.synchronization.before_init import BeforeInit
     from fsrace_lint.analysis.synchronization.project_imports import Offered
-    from fsrace_lint.program.modules import LinkedFunction
 
     OwnForm = tuple[str, str, bool]
 
@@ -88,15 +88,15 @@ class ProjectIdioms:
     @query
     def _doing(self, kind: str) -> tuple[Offered, ...]:
         does = {RANK_CHECK: self._is_test, BARRIER: self._is_plain_barrier}.get(kind)
-        if does is None:
-            return ()
-        functions = (each for each in self.imports.functions if isinstance(each.function, LinkedFunction))
-        return tuple(each for each in functions if does(each.function))
+        return tuple(
+            each
+            for each in (self.imports.functions if does is not None else ())
+            if does is not None and isinstance(each.function, LinkedFunction) and does(each.function)
+        )
 
     def _is_test(self, function: LinkedFunction) -> bool:
-        if not _is_called_bare(function) or not any(
-            isinstance(each, m.Return) for each in function.facts.body
-        ):
+        returns = any(isinstance(each, m.Return) for each in function.facts.body)
+        if not returns or not _is_called_bare(function):
             return False
         scope = self.flows.final_environment(function.module.code)
         if scope is None or function.facts.name not in function.module.top_functions:
