@@ -42,6 +42,11 @@ def named_helper(target: Target, name: str) -> Spelled | None:
     return next(_own(target, name, chosen=True), None)
 
 
+def found_helper(target: Target, name: str) -> Spelled | None:
+    """Return a function of the project that does the same as a helper with its required arguments."""
+    return next(_own(target, name, chosen=False), None)
+
+
 def present_helper(target: Target, name: str) -> Spelled | None:
     """Return the function that the settings name, or one of the project that the file already imports."""
     found = (spelled for spelled in _own(target, name, chosen=False) if not spelled[1])
@@ -64,7 +69,7 @@ def _called(target: Target, texts: Iterable[str], name: str) -> Spelled:
     present = _usable(target, texts) if chosen is None else None
     if present is not None:
         return present
-    function, imports = chosen or next(_own(target, name, chosen=False), None) or helper(target, name)
+    function, imports = chosen or found_helper(target, name) or helper(target, name)
     return cst.Call(function), imports
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.dataflow.rank_partition import is_first
 from fsrace_lint.analysis.synchronization.project_imports import ProjectImports
+from fsrace_lint.analysis.synchronization.project_writers import ProjectWriters
 from fsrace_lint.engine.query import query
 from fsrace_lint.program.modules import LinkedFunction
 from fsrace_lint.program.symbols import as_function
@@ -15,6 +16,7 @@ from fsrace_lint.syntax.ast_names import last_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fsrace_lint.analysis.accesses.effects import Effects
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.synchronization.before_init import BeforeInit
@@ -36,12 +38,13 @@ class ProjectIdioms:
     Only functions that some file imports are found, the one that most files import first.
     """
 
-    def __init__(self, entry_states: EntryStates, groups: BeforeInit) -> None:
+    def __init__(self, entry_states: EntryStates, groups: BeforeInit, effects: Effects) -> None:
         """Initialize for a project."""
         self.entry_states = entry_states
         self.flows = entry_states.flows
         self.groups = groups
         self.imports = ProjectImports(self.flows)
+        self.writers = ProjectWriters(self.flows, effects)
 
     def forms(self, kind: str, call_site: CallSite, chosen: str | None) -> Iterator[OwnForm]:
         """Yield how the file of a call can import a helper, best first.
@@ -87,7 +90,12 @@ class ProjectIdioms:
 
     @query
     def _doing(self, kind: str) -> tuple[Offered, ...]:
-        does = {RANK_CHECK: self._is_test, BARRIER: self._is_plain_barrier}.get(kind)
+        does = {
+            RANK_CHECK: self._is_test,
+            BARRIER: self._is_plain_barrier,
+            "ensure-dir": self.writers.is_ensure_dir,
+            "atomic-write": self.writers.is_atomic_write,
+        }.get(kind)
         return tuple(
             each
             for each in (self.imports.functions if does is not None else ())
