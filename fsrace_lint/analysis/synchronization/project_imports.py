@@ -94,7 +94,7 @@ class ProjectImports:
         yield from (form for form in self._present(offered, importer))
         if offered.module is importer or self._leads_to(offered.module, importer):
             return
-        if not is_chosen and not self._needed(offered.module) <= self._around(importer):
+        if not is_chosen and not self._needed(offered.module) <= self._around(importer, offered.module):
             return
         relative = self._relative(offered.module, importer)
         absolute = self._absolute(offered, importer, is_chosen=is_chosen)
@@ -199,9 +199,10 @@ class ProjectImports:
         return frozenset(name for other in self._reached(module) for name in self._libraries(other))
 
     @query
-    def _around(self, importer: Module) -> frozenset[str]:
-        """Return the libraries that a file or the files next to it need."""
-        return frozenset().union(*map(self._needed, {importer, *self._neighbors(importer)}))
+    def _around(self, importer: Module, other: Module) -> frozenset[str]:
+        """Return the libraries that a file needs, or that the files next to it import, except for one."""
+        beside = (each for each in self._neighbors(importer) if each is not other)
+        return self._needed(importer).union(*map(self._libraries, beside))
 
     def _libraries(self, module: Module) -> Iterator[str]:
         for row in module.facts.imports:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
-from fsrace_lint.syntax.traversal import all_in
+from fsrace_lint.syntax.traversal import all_in, evaluated, within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -71,6 +71,7 @@ class ProjectWriters:
             len(withs) == len(yields) == len(renamed) == 1
             and withs[0].span < renamed[0].call.span
             and not any(_holds(each, renamed[0].call) for each in _only_on_failure(facts.body))
+            and not any(_is_converted(each, path) for each in _expressions(facts.body))
             and self._is_unique(function)
         )
 
@@ -100,6 +101,23 @@ def _is_path(expr: m.Expr | None, name: str) -> bool:
     """Return whether an expression is a variable, or `Path(variable)`."""
     inner = expr.arguments[0] if isinstance(expr, m.Call) and len(expr.arguments) == 1 else expr
     return inner == m.Name(name)
+
+
+def _expressions(statements: Iterable[m.Statement]) -> Iterator[m.Expr]:
+    """Yield all expressions in some statements."""
+    for statement in all_in(statements):
+        for expr in evaluated(statement):
+            yield from within(expr)
+
+
+def _is_converted(expr: m.Expr, name: str) -> bool:
+    """Return whether an expression works only for a path as a string, or only for a path object."""
+    match expr:
+        case m.Attribute(value=value):
+            return value == m.Name(name)
+        case m.Binary(left=left, right=right):
+            return m.Name(name) in {left, right}
+    return False
 
 
 def _is_yield(statement: m.Evaluate) -> bool:

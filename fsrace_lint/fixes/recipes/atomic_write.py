@@ -51,7 +51,7 @@ def _opened(target: Target, path: cst.BaseExpression | None) -> Change:
         raise RefusalError("the file is not opened with a literal mode `w`, `wb`, or `wt`")
     place = path or needed(call, 0, "file")
     writer = own_helper(target, "atomic_write")
-    if writer is None and len(call.args) == 2 - (path is not None):
+    if writer is None and path is None and len(call.args) == len(OPEN[:2]):
         writer = found_helper(target, "atomic_write")
     if writer is None:
         return publish(target, statement, place, is_method=path is not None)
@@ -67,8 +67,6 @@ def _written(target: Target, path: cst.BaseExpression) -> Change:
     if not isinstance(line, cst.SimpleStatementLine):
         raise RefusalError("the call is not a statement on its own line")
     writer = own_helper(target, "atomic_write")
-    if writer is None and len(call.args) == 1:
-        writer = found_helper(target, "atomic_write")
     if writer is None:
         return publish(target, line, path, is_method=True)
     is_text = api_of(target).endswith("text")

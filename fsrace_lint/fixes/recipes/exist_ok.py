@@ -10,7 +10,7 @@ from libcst import matchers as m
 
 from fsrace_lint.fixes.arguments import calling, named, switch_on, with_keyword
 from fsrace_lint.fixes.callee import api_of, is_path_method, receiver
-from fsrace_lint.fixes.coordination import present_helper
+from fsrace_lint.fixes.coordination import named_helper, present_helper
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import Change, RefusalError, Target, TreeEdit
 from fsrace_lint.fixes.statements import own_statement, unwrap
@@ -26,7 +26,8 @@ def recipe(target: Target) -> Change:
     api = api_of(target)
     _refuse_handled(target)
     path = _only_path(target, api)
-    own = None if path is None else present_helper(target, "ensure_dir")
+    is_method = is_path_method(api, "mkdir")
+    own = named_helper(target, "ensure_dir") if is_method else present_helper(target, "ensure_dir")
     if path is not None and own is not None:
         return Change((TreeEdit(call, calling(own[0], [cst.Arg(path)])), *unwrap(target)), own[1])
     if api == "os.mkdir":
