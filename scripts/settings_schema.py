@@ -23,6 +23,7 @@ _IDENTIFIER: Final = rf"[^{_PUNCTUATION}0-9][^{_PUNCTUATION}]*"
 _DOTTED: Final = rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*"
 _NAME: Final = rf"{_DOTTED}|\*\.{_IDENTIFIER}"
 _MODULE: Final = rf"^(?!(?:.*\.)?(?:{'|'.join(keyword.kwlist)})(?:\.|$)){_DOTTED}$"
+_FUNCTION: Final = _MODULE.replace(f"{_DOTTED}$", rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})+$")
 _PLACE: Final = rf"/\S*|\$[^{_PUNCTUATION}]+"
 _ARGUMENT: Final = rf"(?:self|[0-9]+(?::(?:{_IDENTIFIER})?)?|:{_IDENTIFIER})"
 _DEFAULTS: Final = {"mode": "(?:=.*)?", "count": "(?:=.*)?", "path": "(?:=(?!true$).*)?"}
@@ -100,9 +101,28 @@ def _key(field: msgspec.structs.FieldInfo) -> Schema:
     if key == "catalog":
         kinds_known = {kind: _array({"$ref": f"#/definitions/{kind}"}) for kind in catalog.KINDS}
         return {"type": "object", "additionalProperties": False, "properties": kinds_known}
+    if key == "helpers":
+        return _helpers()
     if key == "helper-module":
         return {"type": "string", "pattern": _MODULE, "examples": ["mypackage.fs_safe"]}
     return _typed(field.type) | ({"default": field.default} if isinstance(field.default, bool) else {})
+
+
+def _helpers() -> Schema:
+    """Describe the table of helpers."""
+    said = catalog_page.descriptions(tables)
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            field.encode_name: {
+                "description": said["HelperSettings", field.name],
+                "type": "string",
+                "pattern": _FUNCTION,
+            }
+            for field in msgspec.structs.fields(tables.HelperSettings)
+        },
+    }
 
 
 def _array(items: Schema) -> Schema:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from fsrace_lint.catalog.arguments import ArgumentName, argument, flags
-from fsrace_lint.catalog.entries import CatalogEntry, CatalogError, Effect, Op
+from fsrace_lint.catalog.entries import CatalogEntry, CatalogError, Effect, LockEntry, Op
 from fsrace_lint.catalog.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -132,7 +132,10 @@ def own_catalog(kept: bytes) -> Catalog:
 
 @functools.cache
 def extended(
-    users: tuple[tuple[str, str], ...] = (), helpers: tuple[str, ...] = (), kept: bytes = b""
+    users: tuple[tuple[str, str], ...] = (),
+    helpers: tuple[str, ...] = (),
+    kept: bytes = b"",
+    named: tuple[tuple[str, str], ...] = (),
 ) -> Catalog:
     """Load the library models of this package together with the user's, which take precedence.
 
@@ -141,6 +144,8 @@ def extended(
             that contain them, for error messages. This is also the source of entries without one.
         helpers: The modules with the user's copies of the safe helpers.
         kept: The result of `packed`. If it is empty or damaged, the TOML files are read.
+        named: The user's functions that do the same as a safe helper: the key of the setting for each, and
+            its dotted name.
 
     Returns:
         The models, loaded once per process for the same arguments.
@@ -149,6 +154,7 @@ def extended(
         CatalogError: An entry is malformed.
     """
     copied = [row for module in helpers for row in _copied(module, kept)]
+    copied += [row for key, name in named for row in _modeled(key, name, kept)]
     given = [row for tables, origin in users for row in _users(tables, origin)]
     return Catalog((*own_rows(kept), *copied, *given)) if copied or given else own_catalog(kept)
 
@@ -178,6 +184,16 @@ def _copied(helpers: str, kept: bytes) -> Iterator[tuple[str, CatalogEntry]]:
         if names:
             moved = tuple(f"{helpers}{name.removeprefix(HELPERS)}" for name in names)
             yield kind, msgspec.structs.replace(entry, names=moved)
+
+
+def _modeled(key: str, name: str, kept: bytes) -> Iterator[tuple[str, CatalogEntry]]:
+    """Yield the models of the function that does the same as a safe helper."""
+    helper = f"{HELPERS}.{key.replace('-', '_')}"
+    for kind, entry in own_rows(kept):
+        if helper in entry.names:
+            yield kind, msgspec.structs.replace(entry, names=(name,))
+    if key == "lock":
+        yield "lock", LockEntry(names=(name,), source="settings", kind="context", path="0:path", waits=False)
 
 
 @functools.cache

@@ -617,9 +617,12 @@ class IdiomEntry(CatalogEntry, frozen=True, kw_only=True):
     first: str = ""
     """The expression that is true only on rank 0 of the job."""
     barrier: str = ""
-    """The call in which every process waits for all other processes."""
+    """The call in which every process waits for all other processes. `{function}` stands for the name of the
+    function that makes the call."""
     needs_group: bool = False
     """Whether they fail until the process group exists."""
+    not_with: tuple[str, ...] = ()
+    """Libraries whose import in the same file leaves open which library starts the processes."""
 
 
 class Sink(PlainEntry, frozen=True, kw_only=True):

@@ -25,6 +25,7 @@ from fsrace_lint.config.tables import (
 from fsrace_lint.config.validation import (
     SettingsError,
     check_catalog,
+    check_function,
     check_globs,
     check_module,
     check_places,
@@ -64,6 +65,8 @@ class Settings(msgspec.Struct, frozen=True):
     profile and `note` in the strict profile, or `low`. `fail_on` is the lowest severity at which a check
     fails. None means that each reported finding fails it. `fix_tiers` names the unsafe fixes to apply.
 
+    `helpers` contains the functions of the project that fixes call: the key of each, and its dotted name.
+
     `root` is the absolute project root, which is analyzed as a whole. An empty `select`
     means all rules. `exclude` is None for the default list. Selectors are canonical code
     prefixes, as `normalize_selectors` returns them. `shared_paths` and `local_paths` name
@@ -94,6 +97,7 @@ class Settings(msgspec.Struct, frozen=True):
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     fix_tiers: tuple[str, ...] = ()
     helper_module: str | None = None
+    helpers: tuple[tuple[str, str], ...] = ()
     include_tests: bool = False
     respect_gitignore: bool = True
     filesystem: Filesystem = "auto"
@@ -138,6 +142,11 @@ class Settings(msgspec.Struct, frozen=True):
     def helper_modules(self) -> tuple[str, ...]:
         """The modules with copies of the safe helpers."""
         return tuple(dict.fromkeys(one.helper_module for one in self.every if one.helper_module))
+
+    @property
+    def named_helpers(self) -> tuple[tuple[str, str], ...]:
+        """The functions that fixes call, from all tables: the key of each, and its dotted name."""
+        return tuple(dict.fromkeys(helper for one in self.every for helper in one.helpers))
 
     def of(self, path: str) -> Settings:
         """Return the settings that apply to a file, given by its path from the project root."""
@@ -417,6 +426,7 @@ def _fields(file: Path, table: Table, settings: Settings, rules: Mapping[str, st
         "per_file_ignores": tuple((text, canonical(f"per-file-ignores.{text}", of)) for text, of in per_file),
         "fix_tiers": tuple(one_of(FixTier, file, "fix-tiers", name) for name in table.fix_tiers),
         "helper_module": table.helper_module,
+        "helpers": tuple(msgspec.to_builtins(table.helpers).items()),
         "include_tests": table.include_tests,
         "respect_gitignore": table.respect_gitignore,
         "filesystem": one_of(Filesystem, file, "filesystem", table.filesystem),
@@ -435,6 +445,8 @@ def _check(file: Path, table: Table) -> None:
     check_globs(table.extend_exclude, f"{file}: `extend-exclude`")
     check_globs(table.per_file_ignores, f"{file}: `per-file-ignores`")
     check_module(table.helper_module, f"{file}: `helper-module`")
+    for key, name in msgspec.to_builtins(table.helpers).items():
+        check_function(name, f"{file}: `helpers.{key}`")
     check_places(table.shared_paths, f"{file}: `shared-paths`")
     check_places(table.local_paths, f"{file}: `local-paths`")
     both = [text for text in table.local_paths if text in table.shared_paths]

@@ -53,6 +53,31 @@ class ProgramSettings(
         return ("module", self.module) if self.module is not None else ("command", self.command or "")
 
 
+class HelperSettings(
+    msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, omit_defaults=True
+):
+    """The functions of the project that fixes call, by their dotted names: `mypackage.dist.synchronize`."""
+
+    is_main_process: str | None = None
+    """The check for the main process: `is_main_process()`."""
+    barrier: str | None = None
+    """The function in which all processes wait for each other: `barrier()`."""
+    ensure_dir: str | None = None
+    """The function that creates a directory and its parents, unless it exists: `ensure_dir(path)`."""
+    atomic_write: str | None = None
+    """The context manager that opens a file and replaces the target: `with atomic_write(path, mode) as f`."""
+    atomic_path: str | None = None
+    """The context manager for a path that replaces the target: `with atomic_path(path) as temporary`."""
+    publish_symlink: str | None = None
+    """The function that creates or redirects a link in one step: `publish_symlink(target, link)`."""
+    extract_once: str | None = None
+    """The function that unpacks an archive once: `extract_once(archive, directory)`."""
+    download_once: str | None = None
+    """The function that downloads a file once: `download_once(url, path)`."""
+    lock: str | None = None
+    """The context manager that locks a file: `with lock(path)`."""
+
+
 class Table(msgspec.Struct, rename="kebab"):
     """`[tool.fsrace-lint]` as TOML spells it; docs/settings.schema.json uses these descriptions."""
 
@@ -84,6 +109,8 @@ class Table(msgspec.Struct, rename="kebab"):
     """The unsafe fixes that `fix` applies too: `local`, `atomic`, or `coordination`."""
     helper_module: str | None = None
     """The dotted name of the module with the project's copy of the safe helpers."""
+    helpers: HelperSettings = HelperSettings()
+    """The functions of your project that fixes call instead."""
     include_tests: bool = False
     """Whether to check tests and documentation too."""
     respect_gitignore: bool = True
@@ -106,6 +133,7 @@ class Table(msgspec.Struct, rename="kebab"):
 
 KEYS: Final = Table.__struct_encode_fields__
 PROGRAM_KEYS: Final = ProgramSettings.__struct_encode_fields__
+HELPER_KEYS: Final = HelperSettings.__struct_encode_fields__
 
 
 def read_table(file: Path) -> dict[str, Any] | None:
@@ -163,18 +191,22 @@ def convert(file: Path, values: dict[str, Any]) -> Table:
     Raises:
         SettingsError: A key is unknown, or a value has a wrong type.
     """
-    for key in values:
-        if key not in KEYS:
-            hint = did_you_mean(key.lower().replace("_", "-"), KEYS)
-            raise SettingsError(f"{file}: unknown key `{key}` in [tool.{TABLE}]{hint}")
-    programs = values.get("programs")
+    _check_keys(file, values, KEYS, f"[tool.{TABLE}]")
+    programs, helpers = values.get("programs"), values.get("helpers")
     for entry in programs if isinstance(programs, list) else ():
-        for key in entry if isinstance(entry, dict) else ():
-            if key not in PROGRAM_KEYS:
-                hint = did_you_mean(key.lower().replace("_", "-"), PROGRAM_KEYS)
-                raise SettingsError(f"{file}: unknown key `{key}` in [[tool.{TABLE}.programs]]{hint}")
+        _check_keys(file, entry, PROGRAM_KEYS, f"[[tool.{TABLE}.programs]]")
+    _check_keys(file, helpers, HELPER_KEYS, f"[tool.{TABLE}.helpers]")
     try:
         return msgspec.convert(values, Table)
     except msgspec.ValidationError as error:
         key, what = in_toml_words(error)
         raise SettingsError(f"{file}: `{key}`: {what}") from error
+
+
+def _check_keys(
+    file: Path, table: Any, known: tuple[str, ...], shown: str
+) -> None:  # a TOML value of any type
+    for key in table if isinstance(table, dict) else ():
+        if key not in known:
+            hint = did_you_mean(key.lower().replace("_", "-"), known)
+            raise SettingsError(f"{file}: unknown key `{key}` in {shown}{hint}")

@@ -79,6 +79,15 @@ def check_places(texts: Iterable[str], origin: str) -> None:
 
 def check_module(name: str | None, origin: str) -> None:
     """Check that a name, if there is one, is the dotted name of a module."""
-    parts = [] if name is None else name.split(".")
-    if not all(part.isidentifier() and not keyword.iskeyword(part) for part in parts):
+    if name is not None and not _is_dotted(name):
         raise SettingsError(f"{origin}: `{name}` is not a dotted module name such as `mypackage.fs_safe`")
+
+
+def check_function(name: str, origin: str) -> None:
+    """Check that a name is the dotted name of a function in a module."""
+    if "." not in name or not _is_dotted(name):
+        raise SettingsError(f"{origin}: `{name}` is not the dotted name of a function in a module")
+
+
+def _is_dotted(name: str) -> bool:
+    return all(part.isidentifier() and not keyword.iskeyword(part) for part in name.split("."))

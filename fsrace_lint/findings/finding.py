@@ -106,15 +106,24 @@ class Idiom(msgspec.Struct, frozen=True):
     Attributes:
         tests: Conditions that are true on the main process only.
         barriers: Calls in which all processes wait for each other.
-        own_tests: The functions of the project that check for the main process and that the file can
-            import: the module and the name of each.
-        own_barriers: The functions of the project that wait for all processes, in the same form.
     """
 
     tests: tuple[str, ...] = ()
     barriers: tuple[str, ...] = ()
-    own_tests: tuple[tuple[str, str], ...] = ()
-    own_barriers: tuple[tuple[str, str], ...] = ()
+
+
+class OwnHelper(msgspec.Struct, frozen=True):
+    """A function of the project that a fix can call: how the file of the fix imports it.
+
+    Attributes:
+        module: The module as an import names it, with leading dots if the import is relative.
+        name: The name of the function.
+        is_chosen: Whether the settings name the function.
+    """
+
+    module: str
+    name: str
+    is_chosen: bool
 
 
 class WitnessStep(msgspec.Struct, frozen=True):

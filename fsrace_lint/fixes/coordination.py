@@ -13,55 +13,76 @@ from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import RefusalError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from fsrace_lint.fixes.recipe import Target
 
 Spelled = tuple[cst.BaseExpression, tuple[str, ...]]
 
-_BUILTIN: Final = frozenset({"int", "str", "bool", "len"})
+_BUILTIN: Final = frozenset({"int", "str", "bool", "len", "True", "False", "None"})
 
 
 def helper(target: Target, name: str) -> Spelled:
     """Return an expression for a helper, and the import lines that it needs."""
-    module = target.surroundings.helpers
-    return spell(target, module, name, f"from {module} import {name}")
+    return named_helper(target, name) or _imported(target, target.surroundings.helpers, name)
 
 
 def own_helper(target: Target, name: str) -> Spelled | None:
     """Return the function of the project for a helper, or None if fixes should write plain code.
 
-    It is the helper of the `helper-module` setting.
+    It is the one that the settings name, or the helper of the `helper-module` setting.
     """
-    return helper(target, name) if target.surroundings.has_helpers else None
+    return named_helper(target, name) or (
+        _imported(target, target.surroundings.helpers, name) if target.surroundings.has_helpers else None
+    )
+
+
+def named_helper(target: Target, name: str) -> Spelled | None:
+    """Return the function that the `helpers` setting names for a helper, if the file can import it."""
+    return next(_own(target, name, chosen=True), None)
+
+
+def found_helper(target: Target, name: str) -> Spelled | None:
+    """Return a function of the project that does the same as a helper with its required arguments."""
+    return next(_own(target, name, chosen=False), None)
+
+
+def present_helper(target: Target, name: str) -> Spelled | None:
+    """Return the function that the settings name, or one of the project that the file already imports."""
+    found = (spelled for spelled in _own(target, name, chosen=False) if not spelled[1])
+    return named_helper(target, name) or next(found, None)
 
 
 def rank_test(target: Target) -> Spelled:
     """Return the check for rank 0."""
-    idiom = target.surroundings.idiom(target.fix.span)
-    return _spelled(target, idiom.tests, idiom.own_tests, "is_main_process")
+    return _called(target, target.surroundings.idiom(target.fix.span).tests, "is_main_process")
 
 
 def barrier_call(target: Target) -> Spelled:
     """Return the barrier call."""
-    idiom = target.surroundings.idiom(target.fix.span)
-    return _spelled(target, idiom.barriers, idiom.own_barriers, "barrier")
+    return _called(target, target.surroundings.idiom(target.fix.span).barriers, "barrier")
 
 
-def _spelled(target: Target, texts: Iterable[str], own: Iterable[tuple[str, str]], otherwise: str) -> Spelled:
-    """Return what the file already uses, else a function of the project, else a helper."""
-    found = _usable(target, texts)
-    if found is not None:
-        return found
-    for module, name in own:
-        with contextlib.suppress(RefusalError):
-            return _called(target, module, name)
-    return _called(target, target.surroundings.helpers, otherwise)
-
-
-def _called(target: Target, module: str, name: str) -> Spelled:
-    function, imports = spell(target, module, name, f"from {module} import {name}")
+def _called(target: Target, texts: Iterable[str], name: str) -> Spelled:
+    """Return the chosen function, what the file already uses, a function of the project, or a helper."""
+    chosen = named_helper(target, name)
+    present = _usable(target, texts) if chosen is None else None
+    if present is not None:
+        return present
+    function, imports = chosen or found_helper(target, name) or helper(target, name)
     return cst.Call(function), imports
+
+
+def _own(target: Target, name: str, *, chosen: bool) -> Iterator[Spelled]:
+    """Yield the functions of the project for a helper that the file can import, best first."""
+    for own in target.surroundings.own(name.replace("_", "-"), target.fix.span):
+        if own.is_chosen is chosen:
+            with contextlib.suppress(RefusalError):
+                yield _imported(target, own.module, own.name)
+
+
+def _imported(target: Target, module: str, name: str) -> Spelled:
+    return spell(target, module, name, f"from {module} import {name}")
 
 
 def refuse_collectives(target: Target, node: cst.CSTNode) -> None:

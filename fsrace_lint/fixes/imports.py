@@ -19,7 +19,7 @@ def spell(target: Target, module: str, name: str, line: str) -> tuple[cst.BaseEx
     `line` is the import to add if the file has none. Refuses if the name may have
     another meaning at the target.
     """
-    full = f"{module}.{name}"
+    full = f"{module}{'' if module.endswith('.') else '.'}{name}"
     for local, bindings in target.tree.names.imported.items():
         meaning = bindings[0].meaning
         if meaning in (full, module) and _standing(target, local, meaning) == (True, None):

@@ -10,7 +10,7 @@ import msgspec
 
 from fsrace_lint.catalog import Catalog, Effect
 from fsrace_lint.files.spans import Span
-from fsrace_lint.findings.finding import Fix, Idiom
+from fsrace_lint.findings.finding import Fix, Idiom, OwnHelper
 from fsrace_lint.fixes.tree import Tree
 
 
@@ -58,8 +58,9 @@ class Surroundings(msgspec.Struct, frozen=True):
     """What a fix needs to know about the project.
 
     `idiom` returns how the file writes rank checks and barriers at a call, `collectives` the collective
-    calls within a span, and `entries` the library models. `helpers` is the module of the helpers, and
-    `has_helpers` tells whether the settings name it.
+    calls within a span, and `entries` the library models. `own` returns how a call can use a helper of the
+    project, by its key in the settings. `helpers` is the module of the helpers, and `has_helpers` tells
+    whether the settings name it.
     """
 
     idiom: Callable[[Span], Idiom]
@@ -67,6 +68,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     entries: Callable[[], Catalog]
     helpers: str
     has_helpers: bool = False
+    own: Callable[[str, Span], tuple[OwnHelper, ...]] = lambda _kind, _span: ()
 
 
 class Target(msgspec.Struct, frozen=True):

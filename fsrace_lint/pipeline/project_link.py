@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from fsrace_lint import catalog, rules
 from fsrace_lint.analysis.paths.storage import Storage
 from fsrace_lint.analysis.queries.project import Project
+from fsrace_lint.config.validation import SettingsError
 from fsrace_lint.engine.parallel.extraction import extracted
 from fsrace_lint.engine.parallel.progress import CancelledError
 from fsrace_lint.files.spans import Place, Span
@@ -65,7 +66,7 @@ def entries(run: Linkable) -> catalog.Catalog:
     """Return the library models of the project of a run, including its own."""
     chosen = run.settings
     kept = b"" if run.memory is None else run.memory.entries(catalog.packed)
-    return catalog.extended(chosen.catalogs, chosen.helper_modules, kept)
+    return catalog.extended(chosen.catalogs, chosen.helper_modules, kept, chosen.named_helpers)
 
 
 def linked(run: Linkable) -> tuple[dict[str, Module | None], Project]:
@@ -102,9 +103,23 @@ def linked(run: Linkable) -> tuple[dict[str, Module | None], Project]:
         heads=run.heads,
         dependencies=None if reuse is None else reuse.restarted(),
     )
+    _check_helpers(run.settings, project)
     if reuse is not None:
         reuse.hand_on(run.files, modules, project.flows)
     return modules, project
+
+
+def _check_helpers(chosen: Settings, project: Project) -> None:
+    """Check that the functions that the settings name exist.
+
+    Raises:
+        SettingsError: The project has no such function, and no file imports its library.
+    """
+    for one in chosen.every:
+        for key, name in one.helpers:
+            if not project.has_function(name):
+                what = f"the project contains no `{name}`, and no file imports it from a library"
+                raise SettingsError(f"{one.file}: `helpers.{key}`: {what}")
 
 
 def judged(run: Linkable, relative: str, problems: list[Problem]) -> JudgedFindings:

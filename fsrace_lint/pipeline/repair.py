@@ -99,6 +99,7 @@ def surroundings(run: Run, source: Source) -> Surroundings:
         entries=functools.partial(entries, run),
         helpers=chosen or catalog.HELPERS,
         has_helpers=chosen is not None,
+        own=functools.partial(run.own_helpers, source.relative),
     )
 
 

@@ -15,7 +15,7 @@ from fsrace_lint.config.settings import with_everywhere, with_nested
 from fsrace_lint.engine.parallel.progress import SILENT, Observer
 from fsrace_lint.files.source import Source, Unreadable, absolute_path, relative_path
 from fsrace_lint.findings import baseline, fingerprints
-from fsrace_lint.findings.finding import Finding, Idiom, Silenced, Suppression
+from fsrace_lint.findings.finding import Finding, Idiom, OwnHelper, Silenced, Suppression
 from fsrace_lint.pipeline import discover
 from fsrace_lint.pipeline.discover import Found
 from fsrace_lint.pipeline.files import ProjectFile, Reader, Sources
@@ -317,9 +317,22 @@ class Run:
         if module is None:
             return Idiom()
         about = project.about(module)
-        tests, barriers = about.idioms(span)
-        own_tests, own_barriers = about.own_idioms(span)
-        return Idiom(tests, barriers, own_tests, own_barriers)
+        return Idiom(*about.idioms(span))
+
+    def own_helpers(self, relative: str, kind: str, span: Span) -> tuple[OwnHelper, ...]:
+        """Return how a place in a file can use a helper of the project, best first.
+
+        Args:
+            relative: The path relative to the project root, one of `files`.
+            kind: The key of the helper in the settings, such as `barrier`.
+            span: The call.
+        """
+        modules, project = self.link()
+        module = modules[relative]
+        if module is None:
+            return ()
+        chosen = dict(self.settings.of(relative).helpers).get(kind)
+        return tuple(OwnHelper(*form) for form in project.about(module).own_helpers(kind, span, chosen))
 
     def collectives(self, relative: str, span: Span) -> tuple[str, ...]:
         """Return the calls within a span of a file that are collectives."""

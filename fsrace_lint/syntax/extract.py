@@ -13,7 +13,7 @@ from fsrace_lint.files.source import Columns
 from fsrace_lint.files.spans import Span
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax import recursion_limit
-from fsrace_lint.syntax.ast_names import only_result, setting_role
+from fsrace_lint.syntax.ast_names import last_name, only_result, setting_role
 from fsrace_lint.syntax.expressions import Expressions, Scope, binary_operator
 from fsrace_lint.syntax.limits import TESTS, TooLongError, check_length
 from fsrace_lint.syntax.main_guard import tests_main
@@ -81,6 +81,7 @@ class Extractor:
         self.annotated: list[dict[str, m.Expr]] = []
         self.method_of = -1
         self.imports: list[m.Import] = []
+        self.tries = self.typings = 0
         self.expressions = Expressions(columns, self._lambda)
 
     def close(self) -> None:
@@ -193,7 +194,12 @@ class Extractor:
 
     def _if(self, node: ast.If) -> m.Statement:
         mark = len(self.scope.bound)
-        test, body, orelse = self.expressions.read(node.test), self.block(node.body), self.block(node.orelse)
+        test = self.expressions.read(node.test)
+        is_typing = last_name(test) == "TYPE_CHECKING"
+        self.typings += is_typing
+        body = self.block(node.body)
+        self.typings -= is_typing
+        orelse = self.block(node.orelse)
         return m.If(test, body, orelse, self.columns.span(node.test), self.scope.bound_since(mark))
 
     def _while(self, node: ast.While) -> m.Statement:
@@ -213,8 +219,10 @@ class Extractor:
 
     def _try(self, node: ast.Try) -> m.Statement:
         mark = len(self.scope.bound)
+        self.tries += len(node.handlers)
         body = self.block(node.body)
         handlers = tuple(self._handler(handler) for handler in node.handlers)
+        self.tries -= len(node.handlers)
         orelse, final = self.block(node.orelse), self.block(node.finalbody)
         return m.Try(body, handlers, orelse, final, self.scope.bound_since(mark))
 
@@ -265,17 +273,19 @@ class Extractor:
         for alias in node.names:
             if alias.asname is None:
                 top = alias.name.partition(".")[0]
-                self.imports.append(m.Import(top, top, None, 0))
+                self._imported(top, top, None, 0)
             if alias.asname is not None or "." in alias.name:
-                self.imports.append(m.Import(alias.asname or alias.name, alias.name, None, 0))
+                self._imported(alias.asname or alias.name, alias.name, None, 0)
         return m.Evaluate(m.Opaque())
 
     def _import_from(self, node: ast.ImportFrom) -> m.Statement:
         for alias in node.names:
-            self.imports.append(
-                m.Import(alias.asname or alias.name, node.module or "", alias.name, node.level)
-            )
+            self._imported(alias.asname or alias.name, node.module or "", alias.name, node.level)
         return m.Evaluate(m.Opaque())
+
+    def _imported(self, local: str, module: str, name: str | None, level: int) -> None:
+        later = self.scope.index > 0 or self.typings > 0
+        self.imports.append(m.Import(local, module, name, level, later, self.tries > 0))
 
     def _lambda(self, node: ast.Lambda) -> m.Lambda:
         result = ast.copy_location(ast.Return(value=node.body), node.body)
@@ -332,6 +342,7 @@ class Extractor:
             tuple(scope.aliases),
             returns,
             scope.has_walrus,
+            isinstance(node, ast.AsyncFunctionDef),
         )
         return index, function
 

@@ -433,6 +433,7 @@ class Function(Node, frozen=True):
     aliases: tuple[Alias, ...] = ()
     returns: Expr | None = None
     has_walrus: bool = False
+    is_async: bool = False
 
     @property
     def called(self) -> tuple[str, ...]:
@@ -472,13 +473,16 @@ class Import(Node, frozen=True):
 
     `import a.b` binds `a` to the module `a`; a second record has `a.b` as `local` and as `module`.
     `from m import n as l` binds `l` to the name `n` of the module `m`, with `level` leading dots. The `name`
-    of a star import is `*`.
+    of a star import is `*`. `later` says that importing the file does not run the statement, because it is in
+    a function or for type checkers; `tried` that a handler around it can replace the module.
     """
 
     local: str
     module: str
     name: str | None
     level: int
+    later: bool = False
+    tried: bool = False
 
 
 class FileFacts(msgspec.Struct, frozen=True, gc=False, array_like=True):

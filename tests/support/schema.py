@@ -152,6 +152,9 @@ TABLE_VALUES: dict[str, st.SearchStrategy[Any]] = {
     "cache-dir": st.sampled_from(["../kept", ""]),
     "fix-tiers": st.lists(st.sampled_from(["local", "atomic", "coordination", "safe", "Local"]), max_size=2),
     "helper-module": DOTTED,
+    "helpers": st.dictionaries(
+        st.sampled_from(["barrier", "ensure-dir", "is-main-process", "lock", "wait"]), DOTTED, max_size=2
+    ),
     "include-tests": st.booleans(),
     "respect-gitignore": st.booleans(),
     "shared-paths": st.lists(PLACES.filter(lambda place: "a.b" not in place), max_size=2),

@@ -103,7 +103,7 @@ class Linked:
         self._file_names = FileNames(self.entry_states)
         self._before_init = BeforeInit(self.entry_states)
         self._idioms = Idioms(self.entry_states, self._before_init)
-        self._project_idioms = ProjectIdioms(self.entry_states, self._before_init)
+        self._project_idioms = ProjectIdioms(self.entry_states, self._before_init, self._accesses.effects)
         self._misused_helpers = MisusedHelpers(self.entry_states, self._accesses)
         self._explanations = Explanations(self.entry_states)
         self.sequences = EventSequences(

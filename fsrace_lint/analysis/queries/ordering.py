@@ -255,19 +255,23 @@ class OrderingQueries(AccessQueries):
         found = self._idioms.tests(call_site), self._idioms.barriers(call_site)
         return tuple(tuple(dict.fromkeys(each)) for each in found)
 
-    def own_idioms(self, span: Span) -> tuple[tuple[tuple[str, str], ...], ...]:
-        """Return the rank checks and barriers of the project that the file of a call can import.
+    def own_helpers(self, kind: str, span: Span, chosen: str | None) -> tuple[tuple[str, str, bool], ...]:
+        """Return the imports by which the file of a call can use a helper of the project, best first.
 
         Args:
+            kind: The key of the helper in the settings, such as `barrier`.
             span: The call.
+            chosen: The dotted name that the settings give, or None.
 
         Returns:
-            The module and the name of each rank check, and of each barrier, most used first.
+            The module of each, which may be relative, the name, and whether it is the chosen one.
         """
         call_site = self._call_at(span)
-        if call_site is None:
-            return (), ()
-        return tuple(self._project_idioms.tests(call_site)), tuple(self._project_idioms.barriers(call_site))
+        return () if call_site is None else tuple(self._project_idioms.forms(kind, call_site, chosen))
+
+    def has_function(self, name: str) -> bool:
+        """Return whether the project, or a library that a file imports, provides a dotted name."""
+        return self._project_idioms.exists(name)
 
     def _call_at(self, span: Span) -> CallSite | None:
         found = (call_site for call_site in self.each(self.flows.call_sites) if call_site.call.span == span)

@@ -69,7 +69,8 @@ class Idioms:
                     yield spell(call)
         for owner, entry in self._offering(call_site):
             if entry.barrier:
-                yield f"{owner}.{entry.barrier}"
+                name = call_site.function.facts.name.strip("<>")
+                yield f"{owner}.{entry.barrier.replace('{function}', name)}"
 
     def _nearest(self, call_site: CallSite) -> list[LinkedFunction]:
         """Return the functions of the file: the function of the call, those of its class, then the rest."""
@@ -116,8 +117,15 @@ class Idioms:
                 expr = m.Attribute(m.Name(owner), last)
             entity = resolver.symbol(expr, scope)
             entry = None if _is_class(entity) else self.catalog.find("idiom", resolver.type_name(entity))
-            if entry is not None and (not entry.needs_group or self.groups.may_exist(call_site)):
+            if entry is not None and self._is_in_use(entry, call_site):
                 yield name, entry
+
+    def _is_in_use(self, entry: IdiomEntry, call_site: CallSite) -> bool:
+        """Return whether the library of an idiom is the one that starts the processes."""
+        imported = {row.module.partition(".")[0] for row in call_site.function.module.imports.values()}
+        return imported.isdisjoint(entry.not_with) and (
+            not entry.needs_group or self.groups.may_exist(call_site)
+        )
 
     def _visible(self, call_site: CallSite) -> Iterator[str]:
         """Yield the names that are visible at a call: attributes, locals, enclosing scopes, and imports."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.config.settings import Settings
 
-_BELOW: Final = ("extend", "per-file-ignores", "catalog", "programs")
+_BELOW: Final = ("extend", "per-file-ignores", "helpers", "catalog", "programs")
 """The settings that are tables, or that are resolved."""
 
 
@@ -137,6 +137,9 @@ def _tables(chosen: Settings, said: Mapping[str, Path]) -> Iterator[str]:
         yield f"\n[tool.{TABLE}.per-file-ignores]  # {origin('per-file-ignores')}"
         for pattern, selectors in chosen.per_file_ignores:
             yield f"{_toml(pattern)} = {_toml(selectors)}"
+    if chosen.helpers:
+        yield f"\n[tool.{TABLE}.helpers]  # {origin('helpers')}"
+        yield from (f"{key} = {_toml(name)}" for key, name in chosen.helpers)
     for program in chosen.programs:
         yield f"\n[[tool.{TABLE}.programs]]  # {origin('programs')}"
         given = msgspec.to_builtins(program)

@@ -9,7 +9,7 @@ import libcst as cst
 from fsrace_lint.fixes.arguments import OPEN, argument, calling, literal, named, needed, refuse_other
 from fsrace_lint.fixes.blocks import fresh
 from fsrace_lint.fixes.callee import api_of, is_path_method, receiver, refuse_foreign, written_path
-from fsrace_lint.fixes.coordination import own_helper
+from fsrace_lint.fixes.coordination import found_helper, own_helper
 from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, put
 from fsrace_lint.fixes.staging import publish
 from fsrace_lint.fixes.statements import own_statement, wrap
@@ -49,8 +49,10 @@ def _opened(target: Target, path: cst.BaseExpression | None) -> Change:
     text = mode.value.evaluated_value if mode and isinstance(mode.value, cst.SimpleString) else None
     if text not in {"w", "wb", "wt"}:
         raise RefusalError("the file is not opened with a literal mode `w`, `wb`, or `wt`")
-    writer = own_helper(target, "atomic_write")
     place = path or needed(call, 0, "file")
+    writer = own_helper(target, "atomic_write")
+    if writer is None and path is None and len(call.args) == len(OPEN[:2]):
+        writer = found_helper(target, "atomic_write")
     if writer is None:
         return publish(target, statement, place, is_method=path is not None)
     given = _by_name(call, OPEN if path is None else OPEN[1:])

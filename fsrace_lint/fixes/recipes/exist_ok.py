@@ -8,11 +8,12 @@ from typing import Final
 import libcst as cst
 from libcst import matchers as m
 
-from fsrace_lint.fixes.arguments import named, switch_on, with_keyword
+from fsrace_lint.fixes.arguments import calling, named, switch_on, with_keyword
 from fsrace_lint.fixes.callee import api_of, is_path_method, receiver
+from fsrace_lint.fixes.coordination import named_helper, present_helper
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import Change, RefusalError, Target, TreeEdit
-from fsrace_lint.fixes.statements import unwrap
+from fsrace_lint.fixes.statements import own_statement, unwrap
 
 _ERROR: Final = "FileExistsError"
 _THIRD: Final = 2
@@ -24,6 +25,11 @@ def recipe(target: Target) -> Change:
     tree, call = target.tree, target.call
     api = api_of(target)
     _refuse_handled(target)
+    path = _only_path(target, api)
+    is_method = is_path_method(api, "mkdir")
+    own = named_helper(target, "ensure_dir") if is_method else present_helper(target, "ensure_dir")
+    if path is not None and own is not None:
+        return Change((TreeEdit(call, calling(own[0], [cst.Arg(path)])), *unwrap(target)), own[1])
     if api == "os.mkdir":
         return _made_with_parents(target)
     if api == "shutil.copytree":
@@ -41,6 +47,17 @@ def recipe(target: Target) -> Change:
     else:
         raise RefusalError(f"`{api.removeprefix('*.')}` is not known to accept an existing directory")
     return Change((TreeEdit(call, rewrite), *unwrap(target)))
+
+
+def _only_path(target: Target, api: str) -> cst.BaseExpression | None:
+    """Return the path, if the call is a statement and passes nothing else that matters."""
+    given = target.call.args
+    if own_statement(target) is None:
+        return None
+    if api in {"os.mkdir", "os.makedirs"}:
+        return given[0].value if len(given) == 1 and given[0].keyword is None and not given[0].star else None
+    names = [argument.keyword.value for argument in given if argument.keyword is not None]
+    return receiver(target) if is_path_method(api, "mkdir") and names == ["parents"] else None
 
 
 def _is_false(argument: cst.Arg, keyword: str) -> bool:

@@ -8,6 +8,7 @@ import libcst as cst
 from libcst import matchers as m
 
 from fsrace_lint.fixes.blocks import is_asked_in, suite
+from fsrace_lint.fixes.coordination import named_helper
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import Change, RefusalError, drop, put
 
@@ -35,7 +36,9 @@ def recipe(target: Target) -> Change:
     work, used = _work(below)
     if any(m.findall(node, m.Comment()) for node in (waiting, line)):
         raise RefusalError("a comment would be lost")
-    lock, imports = spell(target, "filelock", "FileLock", "from filelock import FileLock")
+    lock, imports = named_helper(target, "lock") or spell(
+        target, "filelock", "FileLock", "from filelock import FileLock"
+    )
     manager = cst.WithItem(cst.Call(lock, [cst.Arg(path)]))
     inner = suite(work, tree.indent(line), tree.newline)
     held = cst.With(items=[manager], body=inner, leading_lines=waiting.leading_lines)
