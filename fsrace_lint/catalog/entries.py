@@ -620,6 +620,8 @@ class IdiomEntry(CatalogEntry, frozen=True, kw_only=True):
     """The call in which every process waits for all other processes."""
     needs_group: bool = False
     """Whether they fail until the process group exists."""
+    exists: str = ""
+    """The expression that is true if the process group exists."""
 
 
 class Sink(PlainEntry, frozen=True, kw_only=True):

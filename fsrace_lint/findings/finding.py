@@ -105,16 +105,20 @@ class Idiom(msgspec.Struct, frozen=True):
 
     Attributes:
         tests: Conditions that are true on the main process only.
-        barriers: Calls in which all processes wait for each other.
+        barriers: Statements with a call in which all processes wait for each other.
         own_tests: The functions of the project that check for the main process and that the file can
             import: the module and the name of each.
         own_barriers: The functions of the project that wait for all processes, in the same form.
+        framework_tests: Conditions of a visible library module, which fit if the project has no own.
+        framework_barriers: Calls of such a module in which all processes wait for each other.
     """
 
     tests: tuple[str, ...] = ()
     barriers: tuple[str, ...] = ()
     own_tests: tuple[tuple[str, str], ...] = ()
     own_barriers: tuple[tuple[str, str], ...] = ()
+    framework_tests: tuple[str, ...] = ()
+    framework_barriers: tuple[str, ...] = ()
 
 
 class WitnessStep(msgspec.Struct, frozen=True):

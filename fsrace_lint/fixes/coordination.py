@@ -9,6 +9,7 @@ import libcst as cst
 from libcst import matchers as m
 
 from fsrace_lint.catalog.lexicon import may_save_with_all, meaning
+from fsrace_lint.fixes.blocks import own_line, suite
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import RefusalError
 
@@ -39,29 +40,53 @@ def own_helper(target: Target, name: str) -> Spelled | None:
 def rank_test(target: Target) -> Spelled:
     """Return the check for rank 0."""
     idiom = target.surroundings.idiom(target.fix.span)
-    return _spelled(target, idiom.tests, idiom.own_tests, "is_main_process")
+    found, imports = _spelled(
+        target, idiom.tests, idiom.own_tests, idiom.framework_tests, otherwise="is_main_process"
+    )
+    return cst.ensure_type(found, cst.Expr).value, imports
 
 
-def barrier_call(target: Target) -> Spelled:
-    """Return the barrier call."""
+def barrier_line(target: Target) -> tuple[cst.BaseStatement, tuple[str, ...]]:
+    """Return the barrier as a statement, which may first ask whether the process group exists."""
     idiom = target.surroundings.idiom(target.fix.span)
-    return _spelled(target, idiom.barriers, idiom.own_barriers, "barrier")
+    found, imports = _spelled(
+        target, idiom.barriers, idiom.own_barriers, idiom.framework_barriers, otherwise="barrier"
+    )
+    if not isinstance(found, cst.If):
+        return own_line(target, found), imports
+    (small,) = found.body.body
+    body = [own_line(target, cst.ensure_type(small, cst.Expr))]
+    indent = target.tree.indent(target.call)
+    return found.with_changes(body=suite(body, indent, target.tree.newline)), imports
 
 
-def _spelled(target: Target, texts: Iterable[str], own: Iterable[tuple[str, str]], otherwise: str) -> Spelled:
-    """Return what the file already uses, else a function of the project, else a helper."""
-    found = _usable(target, texts)
+def _spelled(
+    target: Target,
+    texts: Iterable[str],
+    own: Iterable[tuple[str, str]],
+    framework: Iterable[str],
+    *,
+    otherwise: str,
+) -> tuple[cst.Expr | cst.If, tuple[str, ...]]:
+    """Return what the file uses, else a function of the project, else what a module offers, else a helper.
+
+    Raises:
+        RefusalError: There is none, and the settings name no module with helpers.
+    """
+    found = _first_usable(target, texts)
     if found is not None:
-        return found
+        return found, ()
     for module, name in own:
         with contextlib.suppress(RefusalError):
-            return _called(target, module, name)
-    return _called(target, target.surroundings.helpers, otherwise)
-
-
-def _called(target: Target, module: str, name: str) -> Spelled:
-    function, imports = spell(target, module, name, f"from {module} import {name}")
-    return cst.Call(function), imports
+            function, imports = spell(target, module, name, f"from {module} import {name}")
+            return cst.Expr(cst.Call(function)), imports
+    found = _first_usable(target, framework)
+    if found is not None:
+        return found, ()
+    called = own_helper(target, otherwise)
+    if called is None:
+        raise RefusalError(f"nothing that is visible here does the same as `{otherwise}()`")
+    return cst.Expr(cst.Call(called[0])), called[1]
 
 
 def refuse_collectives(target: Target, node: cst.CSTNode) -> None:
@@ -91,24 +116,34 @@ def refuse_collectives(target: Target, node: cst.CSTNode) -> None:
             raise RefusalError(f"`{said}` may gather the state of a model that is sharded across ranks")
 
 
-def _usable(target: Target, spelled: Iterable[str]) -> Spelled | None:
-    for text in spelled:
+def _first_usable(target: Target, texts: Iterable[str]) -> cst.Expr | cst.If | None:
+    """Return the first rank check or barrier whose names are visible, or None."""
+    for text in texts:
         try:
-            expression = cst.parse_expression(text)
+            statement = cst.parse_statement(text)
         except cst.ParserSyntaxError:
             # The stored text was truncated.
             continue
-        names = {node.value for node in _roots(expression)}
+        names = {node.value for node in _roots(statement)}
         if all(name in _BUILTIN or _is_visible(target, name) for name in names):
-            return expression, ()
+            found = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else statement
+            return cst.ensure_type(found, cst.If if isinstance(found, cst.If) else cst.Expr)
     return None
 
 
-def _roots(expression: cst.BaseExpression) -> Iterable[cst.Name]:
-    """Yield the names that an expression reads, without attributes and keywords."""
-    match expression:
+def _roots(code: cst.CSTNode) -> Iterable[cst.Name]:
+    """Yield the names that a rank check or a barrier reads, without attributes and keywords."""
+    match code:
+        case cst.SimpleStatementLine(body=body) | cst.SimpleStatementSuite(body=body):
+            yield from _roots(body[0])
+        case cst.If(test=test, body=body):
+            yield from (*_roots(test), *_roots(body))
+        case cst.Expr(value=value):
+            yield from _roots(value)
+        case cst.BooleanOperation(left=left, right=right):
+            yield from (*_roots(left), *_roots(right))
         case cst.Name():
-            yield expression
+            yield code
         case cst.Attribute(value=value) | cst.UnaryOperation(expression=value):
             yield from _roots(value)
         case cst.Call(func=func, args=args):

@@ -101,6 +101,7 @@ def linked(run: Linkable) -> tuple[dict[str, Module | None], Project]:
         targeted=few,
         heads=run.heads,
         dependencies=None if reuse is None else reuse.restarted(),
+        helped=functools.partial(_is_helped, run.settings),
     )
     if reuse is not None:
         reuse.hand_on(run.files, modules, project.flows)
@@ -157,6 +158,11 @@ def statistics(project: Project) -> dict[str, int]:
     with contextlib.suppress(RecursionError), recursion_limit.frames(recursion_limit.MEANING):
         return project.statistics()
     return {}
+
+
+def _is_helped(settings: Settings, relative: str, _helper: str) -> bool:
+    """Return whether the settings of a file name a module with a helper."""
+    return settings.of(relative).helper_module is not None
 
 
 def _silenced(run: Linkable, relative: str, judged: JudgedFindings) -> Iterator[Silenced]:

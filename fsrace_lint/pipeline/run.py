@@ -317,9 +317,9 @@ class Run:
         if module is None:
             return Idiom()
         about = project.about(module)
-        tests, barriers = about.idioms(span)
+        tests, barriers, *framework = about.idioms(span)
         own_tests, own_barriers = about.own_idioms(span)
-        return Idiom(tests, barriers, own_tests, own_barriers)
+        return Idiom(tests, barriers, own_tests, own_barriers, *framework)
 
     def collectives(self, relative: str, span: Span) -> tuple[str, ...]:
         """Return the calls within a span of a file that are collectives."""

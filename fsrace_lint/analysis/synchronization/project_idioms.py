@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
-    from fsrace_lint.analysis.synchronization.before_init import BeforeInit
+    from fsrace_lint.analysis.synchronization.process_groups import ProcessGroups
     from fsrace_lint.program.modules import LinkedFunction, Module
 
 _WAITING: Final = ("barrier", "rank", "world")
@@ -39,7 +39,7 @@ class ProjectIdioms:
     that most files import first.
     """
 
-    def __init__(self, entry_states: EntryStates, groups: BeforeInit) -> None:
+    def __init__(self, entry_states: EntryStates, groups: ProcessGroups) -> None:
         """Initialize for a project."""
         self.entry_states = entry_states
         self.flows = entry_states.flows
@@ -47,12 +47,12 @@ class ProjectIdioms:
 
     def tests(self, call_site: CallSite) -> Iterator[tuple[str, str]]:
         """Yield the module and the name of each rank check that the file of a call can import."""
-        if not self.groups.is_too_early(call_site):
+        if not self.groups.before_init.is_too_early(call_site):
             yield from self._usable(self._tests, call_site)
 
     def barriers(self, call_site: CallSite) -> Iterator[tuple[str, str]]:
         """Yield the module and the name of each barrier that the file of a call can import."""
-        if not self.groups.is_too_early(call_site):
+        if not self.groups.before_init.is_too_early(call_site):
             yield from self._usable(self._barriers, call_site)
 
     @functools.cached_property
@@ -108,8 +108,11 @@ class ProjectIdioms:
         """Yield what a file can import: by a name that works there, and not in a circle."""
         importer = call_site.function.module
         tops = self._tops(importer) if offered else frozenset[str]()
+        may_lack = bool(offered) and self.groups.may_lack(call_site)
         for each in offered:
             if each.module.partition(".")[0] not in tops:
+                continue
+            if may_lack and self.groups.is_needed_in(each.function):
                 continue
             found = self.flows.table.find(each.module, importer)
             entity = None if found is None else self.flows.resolver.member(found, each.name)
