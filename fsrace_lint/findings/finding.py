@@ -25,6 +25,10 @@ CONFIDENCES: Final = ("high", "medium", "low")
 """The values of `Finding.confidence`, highest first."""
 
 
+BY_HAND: Final = "; not applied, because "
+"""Separates what a fix does from the reason why it is manual here, in its description."""
+
+
 class Applicability(enum.Enum):
     """How a fix may be applied.
 
@@ -80,6 +84,11 @@ class Fix(msgspec.Struct, frozen=True):
     path: str = ""
     api: str = ""
     tier: Tier | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why a fix that is usually applied is manual here, or an empty string."""
+        return self.description.partition(BY_HAND)[2]
 
     @property
     def kind(self) -> str:

@@ -220,7 +220,8 @@ class _Repair(msgspec.Struct, frozen=True):
             if fix is None:
                 refused.append(Refusal(finding, "there is no automatic fix for this finding"))
             elif fix.applicability is Applicability.SKETCH:
-                refused.append(Refusal(finding, "the fix is manual, and is never applied automatically"))
+                reason = fix.reason or "the fix is manual, and is never applied automatically"
+                refused.append(Refusal(finding, reason))
             else:
                 groups.setdefault((fix.recipe, fix.span), []).append((finding, fix))
         plans = []

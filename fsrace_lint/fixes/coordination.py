@@ -127,7 +127,8 @@ def _first_usable(target: Target, texts: Iterable[str]) -> cst.Expr | cst.If | N
         names = {node.value for node in _roots(statement)}
         if all(name in _BUILTIN or _is_visible(target, name) for name in names):
             found = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else statement
-            return cst.ensure_type(found, cst.If if isinstance(found, cst.If) else cst.Expr)
+            if isinstance(found, cst.Expr | cst.If):
+                return found
     return None
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from fsrace_lint.analysis.accesses.model import Access, Reach
-from fsrace_lint.findings.finding import Applicability, Fix, Tier
+from fsrace_lint.findings.finding import BY_HAND, Applicability, Fix, Tier
 
 if TYPE_CHECKING:
     from fsrace_lint.analysis.accesses.model import AtCall, ExistenceCheck
@@ -24,9 +24,6 @@ _WRITING: Final = re.compile(
 
 SKETCH: Final = "sketch"
 """The recipe of a manual fix, which is never applied automatically."""
-
-BY_HAND: Final = "not applied, because "
-"""Begins the reason why a fix that is usually applied is manual."""
 
 HELPED: Final = frozenset(
     {
@@ -334,7 +331,7 @@ def _by_hand(template: FixTemplate, reason: str) -> FixTemplate:
     """Return a fix that is left to the user, with the reason; the same fix if there is none."""
     if not reason:
         return template
-    left = _sketch(f"{template.description}; {BY_HAND}{reason}")
+    left = _sketch(f"{template.description}{BY_HAND}{reason}")
     return msgspec.structs.replace(left, where_done=template.where_done)
 
 
