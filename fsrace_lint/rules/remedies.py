@@ -291,7 +291,7 @@ SAVE_WITH_ALL: Final = _sketch(
     "if the save function is a collective: call it on every rank, and let the library choose the writer"
 )
 
-EXTRACT_ASIDE: Final = _sketch("extract to a temporary directory in the same one, then `os.rename()` it")
+EXTRACT_ASIDE: Final = _sketch("extract to a temporary directory next to the target, then `os.rename()` it")
 COPY_ASIDE: Final = _sketch("create it as a temporary directory next to it, then rename that directory")
 CREATING: Final = (LINK_AND_REPLACE, PUBLISH_SYMLINK, EXCLUSIVE_OPEN, EXIST_OK, COPY_ASIDE, ATOMIC_WRITE)
 WRITING: Final = (GUARD_OR_WAIT, LOCAL_GUARD, WRITE_ON_FIRST, SAVE_WITH_ALL)
