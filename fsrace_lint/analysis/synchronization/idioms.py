@@ -79,31 +79,28 @@ class Idioms:
         """Yield the checks for rank 0 of visible modules that need a process group, which can exist."""
         for owner, entry in self._offering(call_site):
             if entry.first and entry.needs_group:
-                yield self._offered(owner, entry, entry.first, call_site, _NOT_ASKED)
+                yield self._asking(owner, entry, f"{owner}.{entry.first}", call_site, _NOT_ASKED)
 
     def framework_barriers(self, call_site: CallSite) -> Iterator[str]:
         """Yield the barriers of visible modules that need a process group, which can exist."""
         for owner, entry in self._offering(call_site):
             if entry.barrier and entry.needs_group:
-                yield self._offered(owner, entry, entry.barrier, call_site, _ASKED)
+                yield self._asking(owner, entry, f"{owner}.{entry.barrier}", call_site, _ASKED)
 
     def _safely(self, expr: m.Expr, call_site: CallSite, form: str) -> Iterator[str]:
         """Yield the code of a check or a barrier that also works in a program without a process group."""
         needing = self.groups.needing(expr, call_site)
-        if needing is None:
-            if not (self.groups.is_needed_inside(expr, call_site) and self.groups.may_lack(call_site)):
+        if needing is not None:
+            call, entry = needing
+            if isinstance(call.function, m.Attribute):
+                yield self._asking(spell(call.function.value), entry, spell(expr), call_site, form)
+            elif self.groups.exists(call_site):
                 yield spell(expr)
-        elif self.groups.exists(call_site):
+        elif not (self.groups.is_needed_inside(expr, call_site) and self.groups.may_lack(call_site)):
             yield spell(expr)
-        elif isinstance(needing.function, m.Attribute):
-            owner = needing.function.value
-            entity = self.flows.resolver.symbol(owner, call_site.state.scope)
-            entry = self.catalog.find("idiom", self.flows.resolver.type_name(entity))
-            if entry is not None and entry.exists:
-                yield form.format(asked=f"{spell(owner)}.{entry.exists}", code=spell(expr))
 
-    def _offered(self, owner: str, entry: IdiomEntry, code: str, call_site: CallSite, form: str) -> str:
-        code = f"{owner}.{code}"
+    def _asking(self, owner: str, entry: IdiomEntry, code: str, call_site: CallSite, form: str) -> str:
+        """Return code that first asks a module whether the process group exists, unless it certainly does."""
         if not entry.exists or self.groups.exists(call_site):
             return code
         return form.format(asked=f"{owner}.{entry.exists}", code=code)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
     from fsrace_lint.analysis.synchronization.before_init import BeforeInit
+    from fsrace_lint.catalog.entries import IdiomEntry
     from fsrace_lint.program.modules import LinkedFunction
     from fsrace_lint.program.symbols import Symbol
 
@@ -65,10 +66,16 @@ class ProcessGroups:
         """Return whether a process group can exist at a call."""
         return self.before_init.may_exist(call_site) or self.exists(call_site)
 
-    def needing(self, expr: m.Expr, call_site: CallSite) -> m.Call | None:
-        """Return the first library call in an expression that fails without a process group, or None."""
-        calls = (part for part in within(expr) if isinstance(part, m.Call))
-        return next((call for call in calls if self._needs(self._name(call, call_site))), None)
+    def needing(self, expr: m.Expr, call_site: CallSite) -> tuple[m.Call, IdiomEntry] | None:
+        """Return the first library call in an expression that fails without a process group, or None.
+
+        The entry of the library models is that of its module.
+        """
+        for call in (part for part in within(expr) if isinstance(part, m.Call)):
+            entry = self._grouped(self._name(call, call_site))
+            if entry is not None:
+                return call, entry
+        return None
 
     def is_needed_inside(self, expr: m.Expr, call_site: CallSite) -> bool:
         """Return whether a function of the project that an expression calls needs a process group."""
@@ -123,12 +130,14 @@ class ProcessGroups:
         callee = as_function(entity)
         if callee is not None:
             return depth < _HELPERS_DEPTH and self.is_needed_in(callee, depth + 1)
-        return self._needs(self._name(call_site.call, call_site))
+        return self._grouped(self._name(call_site.call, call_site)) is not None
 
-    def _needs(self, name: str | None) -> bool:
-        """Return whether a library call fails without a process group."""
-        owner = None if name is None else self.catalog.find("idiom", name.rpartition(".")[0])
-        return owner is not None and owner.needs_group and self.catalog.is_any(_NEEDING, name or "")
+    def _grouped(self, name: str | None) -> IdiomEntry | None:
+        """Return the entry of the module of a library call that fails without a process group."""
+        if name is None or not self.catalog.is_any(_NEEDING, name):
+            return None
+        entry = self.catalog.find("idiom", name.rpartition(".")[0])
+        return entry if entry is not None and entry.needs_group else None
 
     def _always(self, function: LinkedFunction) -> Iterator[CallSite]:
         return (each for each in self.flows.call_sites(function) if not each.state.conditions)
