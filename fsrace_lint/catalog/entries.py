@@ -623,6 +623,8 @@ class IdiomEntry(CatalogEntry, frozen=True, kw_only=True):
     """Whether they fail until the process group exists."""
     not_with: tuple[str, ...] = ()
     """Libraries whose import in the same file leaves open which library starts the processes."""
+    exists: str = ""
+    """The expression that is true if the process group exists."""
 
 
 class Sink(PlainEntry, frozen=True, kw_only=True):

@@ -25,6 +25,10 @@ CONFIDENCES: Final = ("high", "medium", "low")
 """The values of `Finding.confidence`, highest first."""
 
 
+BY_HAND: Final = "; not applied, because "
+"""Separates what a fix does from the reason why it is manual here, in its description."""
+
+
 class Applicability(enum.Enum):
     """How a fix may be applied.
 
@@ -82,6 +86,11 @@ class Fix(msgspec.Struct, frozen=True):
     tier: Tier | None = None
 
     @property
+    def reason(self) -> str:
+        """Why a fix that is usually applied is manual here, or an empty string."""
+        return self.description.partition(BY_HAND)[2]
+
+    @property
     def kind(self) -> str:
         """The applicability and, for an unsafe fix, the tier: `safe`, `unsafe: local`, or `manual`."""
         if self.applicability is Applicability.SKETCH:
@@ -105,11 +114,15 @@ class Idiom(msgspec.Struct, frozen=True):
 
     Attributes:
         tests: Conditions that are true on the main process only.
-        barriers: Calls in which all processes wait for each other.
+        barriers: Statements with a call in which all processes wait for each other.
+        framework_tests: Conditions of a visible library module, which fit if the project has no own.
+        framework_barriers: Calls of such a module in which all processes wait for each other.
     """
 
     tests: tuple[str, ...] = ()
     barriers: tuple[str, ...] = ()
+    framework_tests: tuple[str, ...] = ()
+    framework_barriers: tuple[str, ...] = ()
 
 
 class OwnHelper(msgspec.Struct, frozen=True):

@@ -61,11 +61,15 @@ class Alone(msgspec.Struct, frozen=True):
 
 
 class _Plan(msgspec.Struct, frozen=True):
-    """A change that fixes one or more findings, and the fix that produced it."""
+    """A change that fixes one or more findings, and the fix that produced it.
+
+    `reason` says why the preferred fix was refused, if this is its alternative.
+    """
 
     findings: tuple[Finding, ...]
     change: Change
     fix: Fix
+    reason: str = ""
 
 
 def repair(source: Source, findings: Sequence[Finding], verify: Verify, surroundings: Surroundings) -> Patch:
@@ -216,7 +220,8 @@ class _Repair(msgspec.Struct, frozen=True):
             if fix is None:
                 refused.append(Refusal(finding, "there is no automatic fix for this finding"))
             elif fix.applicability is Applicability.SKETCH:
-                refused.append(Refusal(finding, "the fix is manual, and is never applied automatically"))
+                reason = fix.reason or "the fix is manual, and is never applied automatically"
+                refused.append(Refusal(finding, reason))
             else:
                 groups.setdefault((fix.recipe, fix.span), []).append((finding, fix))
         plans = []
@@ -235,10 +240,14 @@ class _Repair(msgspec.Struct, frozen=True):
         """Plan a fix with its recipe, or with its alternative if the recipe refuses."""
         try:
             return _Plan(findings, load(fix.recipe).recipe(self._target(fix)), fix)
-        except RefusalError:
+        except RefusalError as refusal:
             if not fix.otherwise:
                 raise
-            return self._planned(findings, _otherwise(fix))
+            try:
+                other = self._planned(findings, _otherwise(fix))
+            except RefusalError:
+                raise refusal from None
+            return msgspec.structs.replace(other, reason=str(refusal))
 
     def _target(self, fix: Fix) -> Target:
         call = self.tree.calls.get(fix.span)
@@ -253,6 +262,8 @@ class _Repair(msgspec.Struct, frozen=True):
     def _settle(self, passed: Sequence[_Plan], plan: _Plan) -> tuple[_Plan, bytes | str]:
         """Apply a plan, or its alternative, on top of those that passed: new bytes, or the reason why not."""
         result = self._attempt([*passed, plan])
+        if isinstance(result, str) and plan.reason:
+            return plan, plan.reason
         if not isinstance(result, str) or not plan.fix.otherwise:
             return plan, result
         try:

@@ -226,9 +226,9 @@ def under(target: Target, statement: Whole, test: cst.BaseExpression) -> TreeEdi
 
 
 def beside(
-    target: Target, statement: cst.BaseStatement, *added: cst.BaseSmallStatement, before: bool = False
+    target: Target, statement: cst.BaseStatement, *lines: cst.BaseStatement, before: bool = False
 ) -> TreeEdit:
-    """Add statements on their own lines after or before another statement.
+    """Add statements after or before another statement.
 
     Raises:
         RefusalError: The statement is not directly in a block, such as an `elif`.
@@ -236,7 +236,6 @@ def beside(
     tree = target.tree
     if not isinstance(tree.parents[statement], cst.IndentedBlock | cst.Module):
         raise RefusalError("code cannot be added before or after an `elif` branch")
-    lines = [own_line(target, small) for small in added]
     adds = f"{before} {''.join(tree.module.code_for_node(line) for line in lines)}"
     rewrite = partial(_with_lines, lines=lines, before=before)
     return TreeEdit(statement, rewrite, additive=True, adds=adds, joins=True)
@@ -249,7 +248,7 @@ def own_line(target: Target, small: cst.BaseSmallStatement) -> cst.SimpleStateme
 
 
 def _with_lines(
-    statement: cst.BaseStatement, lines: Sequence[cst.SimpleStatementLine], *, before: bool
+    statement: cst.BaseStatement, lines: Sequence[cst.BaseStatement], *, before: bool
 ) -> cst.FlattenSentinel[cst.CSTNode]:
     if not before:
         return cst.FlattenSentinel([statement, *lines])

@@ -9,6 +9,7 @@ import libcst as cst
 from libcst import matchers as m
 
 from fsrace_lint.catalog.lexicon import may_save_with_all, meaning
+from fsrace_lint.fixes.blocks import own_line, suite
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import RefusalError
 
@@ -55,22 +56,45 @@ def present_helper(target: Target, name: str) -> Spelled | None:
 
 def rank_test(target: Target) -> Spelled:
     """Return the check for rank 0."""
-    return _called(target, target.surroundings.idiom(target.fix.span).tests, "is_main_process")
+    idiom = target.surroundings.idiom(target.fix.span)
+    found, imports = _spelled(target, idiom.tests, idiom.framework_tests, "is_main_process")
+    return cst.ensure_type(found, cst.Expr).value, imports
 
 
-def barrier_call(target: Target) -> Spelled:
-    """Return the barrier call."""
-    return _called(target, target.surroundings.idiom(target.fix.span).barriers, "barrier")
+def barrier_line(target: Target) -> tuple[cst.BaseStatement, tuple[str, ...]]:
+    """Return the barrier as a statement, which may first ask whether the process group exists."""
+    idiom = target.surroundings.idiom(target.fix.span)
+    found, imports = _spelled(target, idiom.barriers, idiom.framework_barriers, "barrier")
+    if not isinstance(found, cst.If):
+        return own_line(target, found), imports
+    (small,) = found.body.body
+    body = [own_line(target, cst.ensure_type(small, cst.Expr))]
+    indent = target.tree.indent(target.call)
+    return found.with_changes(body=suite(body, indent, target.tree.newline)), imports
 
 
-def _called(target: Target, texts: Iterable[str], name: str) -> Spelled:
-    """Return the chosen function, what the file already uses, a function of the project, or a helper."""
-    chosen = named_helper(target, name)
-    present = _usable(target, texts) if chosen is None else None
-    if present is not None:
-        return present
-    function, imports = chosen or found_helper(target, name) or helper(target, name)
-    return cst.Call(function), imports
+def _spelled(
+    target: Target, texts: Iterable[str], framework: Iterable[str], name: str
+) -> tuple[cst.Expr | cst.If, tuple[str, ...]]:
+    """Return the chosen function, what the file uses, a function of the project, a module's, or a helper.
+
+    Raises:
+        RefusalError: There is none, and the settings name no module with helpers.
+    """
+    called = named_helper(target, name)
+    if called is None:
+        found = _first_usable(target, texts)
+        if found is not None:
+            return found, ()
+        called = found_helper(target, name)
+    if called is None:
+        found = _first_usable(target, framework)
+        if found is not None:
+            return found, ()
+        called = own_helper(target, name)
+    if called is None:
+        raise RefusalError(f"nothing that is visible here does the same as `{name}()`")
+    return cst.Expr(cst.Call(called[0])), called[1]
 
 
 def _own(target: Target, name: str, *, chosen: bool) -> Iterator[Spelled]:
@@ -112,24 +136,35 @@ def refuse_collectives(target: Target, node: cst.CSTNode) -> None:
             raise RefusalError(f"`{said}` may gather the state of a model that is sharded across ranks")
 
 
-def _usable(target: Target, spelled: Iterable[str]) -> Spelled | None:
-    for text in spelled:
+def _first_usable(target: Target, texts: Iterable[str]) -> cst.Expr | cst.If | None:
+    """Return the first rank check or barrier whose names are visible, or None."""
+    for text in texts:
         try:
-            expression = cst.parse_expression(text)
+            statement = cst.parse_statement(text)
         except cst.ParserSyntaxError:
             # The stored text was truncated.
             continue
-        names = {node.value for node in _roots(expression)}
+        names = {node.value for node in _roots(statement)}
         if all(name in _BUILTIN or _is_visible(target, name) for name in names):
-            return expression, ()
+            found = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else statement
+            if isinstance(found, cst.Expr | cst.If):
+                return found
     return None
 
 
-def _roots(expression: cst.BaseExpression) -> Iterable[cst.Name]:
-    """Yield the names that an expression reads, without attributes and keywords."""
-    match expression:
+def _roots(code: cst.CSTNode) -> Iterable[cst.Name]:
+    """Yield the names that a rank check or a barrier reads, without attributes and keywords."""
+    match code:
+        case cst.SimpleStatementLine(body=body) | cst.SimpleStatementSuite(body=body):
+            yield from _roots(body[0])
+        case cst.If(test=test, body=body):
+            yield from (*_roots(test), *_roots(body))
+        case cst.Expr(value=value):
+            yield from _roots(value)
+        case cst.BooleanOperation(left=left, right=right):
+            yield from (*_roots(left), *_roots(right))
         case cst.Name():
-            yield expression
+            yield code
         case cst.Attribute(value=value) | cst.UnaryOperation(expression=value):
             yield from _roots(value)
         case cst.Call(func=func, args=args):

@@ -27,7 +27,7 @@ def joined(body: Sequence[cst.CSTNode], added: Container[cst.CSTNode]) -> list[c
             # A check and its barrier, then an equal check with an equal barrier: the last barrier is enough.
             after = body[index + 1]
             both = _both(done[-2], node) if fresh[-2] and _is_equal(done[-1], after) else None
-            if both is not None and index + 1 in new and not isinstance(after, cst.If):
+            if both is not None and index + 1 in new and _both(node, after) is None:
                 done[-2:], fresh[-2:] = [both], [True]
                 continue
         both = _both(done[-1], node) if done and (is_new or fresh[-1]) else None
@@ -40,7 +40,7 @@ def joined(body: Sequence[cst.CSTNode], added: Container[cst.CSTNode]) -> list[c
 
 
 def _is_equal(one: cst.CSTNode, other: cst.CSTNode) -> bool:
-    return isinstance(one, cst.SimpleStatementLine) and one.deep_equals(other)
+    return isinstance(one, cst.SimpleStatementLine | cst.If) and one.deep_equals(other)
 
 
 def _both(one: cst.CSTNode, other: cst.CSTNode) -> cst.If | None:

@@ -102,6 +102,7 @@ def linked(run: Linkable) -> tuple[dict[str, Module | None], Project]:
         targeted=few,
         heads=run.heads,
         dependencies=None if reuse is None else reuse.restarted(),
+        helped=functools.partial(_is_helped, run.settings),
     )
     _check_helpers(run.settings, project)
     if reuse is not None:
@@ -172,6 +173,12 @@ def statistics(project: Project) -> dict[str, int]:
     with contextlib.suppress(RecursionError), recursion_limit.frames(recursion_limit.MEANING):
         return project.statistics()
     return {}
+
+
+def _is_helped(settings: Settings, relative: str, helper: str) -> bool:
+    """Return whether the settings of a file name a helper, or a module with helpers."""
+    own = settings.of(relative)
+    return own.helper_module is not None or helper.replace("_", "-") in dict(own.helpers)
 
 
 def _silenced(run: Linkable, relative: str, judged: JudgedFindings) -> Iterator[Silenced]:

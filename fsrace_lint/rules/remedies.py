@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from fsrace_lint.analysis.accesses.model import Access, Reach
-from fsrace_lint.findings.finding import Applicability, Fix, Tier
+from fsrace_lint.findings.finding import BY_HAND, Applicability, Fix, Tier
 
 if TYPE_CHECKING:
     from fsrace_lint.analysis.accesses.model import AtCall, ExistenceCheck
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.queries.project import Project
     from fsrace_lint.analysis.synchronization.unordered_pairs import UnorderedPair
     from fsrace_lint.files.spans import Span
@@ -23,9 +24,6 @@ _WRITING: Final = re.compile(
 
 SKETCH: Final = "sketch"
 """The recipe of a manual fix, which is never applied automatically."""
-
-BY_HAND: Final = "not applied, because "
-"""Begins the reason why a fix that is usually applied is manual."""
 
 HELPED: Final = frozenset(
     {
@@ -84,16 +82,20 @@ class FixTemplate(msgspec.Struct, frozen=True, kw_only=True):
         """
         call_site, path, api = place.call_site, "", ""
         if isinstance(place, Access):
-            leaf, path = place.leaf_call, place.path_source
-            if self.where_done and leaf.function.module.path == place.file:
-                call_site = leaf
-            api = place.operation.api if call_site is leaf else ""
+            call_site, path = self.changed(place)[-1], place.path_source
+            api = place.operation.api if call_site is place.leaf_call else ""
         span = call_site.call.span
         owner, _, method = api.rpartition(".")
         known = f"Path.{method}" if owner in {"*", "pathlib.Path"} else api
         description = dict(self.by_api).get(known, self.description)
         how = self.applicability
         return Fix(self.recipe, span, how, description, check, self.otherwise, path, api, self.tier)
+
+    def changed(self, access: Access) -> tuple[CallSite, ...]:
+        """Return the call that the fix changes, after the calls that lead there if it is in a callee."""
+        if self.where_done and access.leaf_call.function.module.path == access.file:
+            return access.inlined_chain
+        return (access.call_site,)
 
 
 def _sketch(description: str, *by_api: tuple[str, str]) -> FixTemplate:
@@ -204,7 +206,7 @@ OWN_FILE: Final = FixTemplate(
 EXTRACT_ONCE: Final = FixTemplate(
     recipe="extract-once",
     tier=Tier.ATOMIC,
-    description="call `extract_once()`, if `helper-module` is set",
+    description="extract to a temporary directory and rename it, with `extract_once()`",
     where_done=True,
 )
 DOWNLOAD_ONCE: Final = FixTemplate(
@@ -290,13 +292,14 @@ SAVE_WITH_ALL: Final = _sketch(
     "if the save function is a collective: call it on every rank, and let the library choose the writer"
 )
 
+EXTRACT_ASIDE: Final = _sketch("extract to a temporary directory next to the target, then `os.rename()` it")
 COPY_ASIDE: Final = _sketch("create it as a temporary directory next to it, then rename that directory")
 CREATING: Final = (LINK_AND_REPLACE, PUBLISH_SYMLINK, EXCLUSIVE_OPEN, EXIST_OK, COPY_ASIDE, ATOMIC_WRITE)
 WRITING: Final = (GUARD_OR_WAIT, LOCAL_GUARD, WRITE_ON_FIRST, SAVE_WITH_ALL)
 DELETING: Final = (MISSING_OK, GUARD_AND_BARRIER, DELETE_AFTER_ALL)
 ORDERING: Final = (BARRIER, BARRIER_BEFORE, WAIT_BETWEEN)
 NAMING: Final = (OWN_FILE, MKSTEMP)
-EXTRACTING: Final = (EXTRACT_ONCE, EXTRACT_ON_FIRST)
+EXTRACTING: Final = (EXTRACT_ONCE, EXTRACT_ON_FIRST, EXTRACT_ASIDE)
 DOWNLOADING: Final = (DOWNLOAD_ONCE, DOWNLOAD_ON_FIRST, LOCAL_GUARD)
 
 
@@ -329,7 +332,8 @@ def _by_hand(template: FixTemplate, reason: str) -> FixTemplate:
     """Return a fix that is left to the user, with the reason; the same fix if there is none."""
     if not reason:
         return template
-    return _sketch(f"{template.description}; {BY_HAND}{reason}")
+    left = _sketch(f"{template.description}{BY_HAND}{reason}")
+    return msgspec.structs.replace(left, where_done=template.where_done)
 
 
 def for_one_writer(project: Project, access: Access) -> Fix:
@@ -342,21 +346,24 @@ def for_one_writer(project: Project, access: Access) -> Fix:
         return SAVE_WITH_ALL.at(access)
     if access.reach is Reach.NODE:
         return LOCAL_GUARD.at(access)
-    reason, waits = project.why_not_on_one_rank(access), project.why_no_barrier(access)
-    if project.is_read_later(access):
-        template = _by_hand(GUARD_AND_BARRIER, reason or waits)
-    else:
-        template = _by_hand(RANK_GUARD if waits else GUARD_OR_WAIT, reason)
-    if access.call_site is access.leaf_call or _WRITING.match(access.callee.rpartition(".")[2]):
-        return template.at(access)
-    if not project.is_only_way_to(access):
+    is_writer = access.call_site is access.leaf_call or _WRITING.match(access.callee.rpartition(".")[2])
+    if not is_writer and not project.is_only_way_to(access):
         return WRITE_ON_FIRST.at(access)
-    return msgspec.structs.replace(template, where_done=True).at(access)
+    guard, guard_or_wait, both = (
+        msgspec.structs.replace(each, where_done=not is_writer)
+        for each in (RANK_GUARD, GUARD_OR_WAIT, GUARD_AND_BARRIER)
+    )
+    changed = guard.changed(access)
+    reason, waits = project.why_not_on_one_rank(access, changed[-1]), project.why_no_barrier(*changed)
+    if project.is_read_later(access):
+        return _by_hand(both, reason or waits).at(access)
+    return _by_hand(guard if waits else guard_or_wait, reason).at(access)
 
 
 def _on_one_rank(project: Project, access: Access, template: FixTemplate) -> FixTemplate:
     """Return a fix with a rank check and a barrier, by hand if one of them would be wrong."""
-    reason = project.why_not_on_one_rank(access) or project.why_no_barrier(access)
+    changed = template.changed(access)
+    reason = project.why_not_on_one_rank(access, changed[-1]) or project.why_no_barrier(*changed)
     return _by_hand(template, reason)
 
 
@@ -386,8 +393,10 @@ def for_download(project: Project, access: Access, probe: ExistenceCheck | None)
 def for_extraction(project: Project, access: Access) -> Fix:
     """Return a fix for an archive that every rank extracts."""
     on_first = _on_one_rank(project, access, EXTRACT_ON_FIRST)
-    is_first = on_first is EXTRACT_ON_FIRST and project.cache_test_of(access) is None
-    return (on_first if is_first else EXTRACT_ONCE).at(access)
+    if on_first is EXTRACT_ON_FIRST and project.cache_test_of(access) is None:
+        return on_first.at(access)
+    has_helper = project.has_helper(EXTRACT_ONCE.changed(access)[-1], "extract_once")
+    return _by_hand(EXTRACT_ONCE, "" if has_helper else "`helper-module` is not set").at(access)
 
 
 def for_barrier(project: Project, pair: UnorderedPair) -> Fix:
@@ -396,5 +405,5 @@ def for_barrier(project: Project, pair: UnorderedPair) -> Fix:
         return WAIT_BETWEEN.at(pair.alone)
     template = BARRIER if pair.alone is pair.before else BARRIER_BEFORE
     reason = "" if pair.is_of_one_path else "the other ranks may only use other files in the same directory"
-    reason = reason or project.why_no_barrier(pair.alone, pair.guard)
+    reason = reason or project.why_no_barrier(pair.alone.call_site, check=pair.guard)
     return _by_hand(template, reason).at(pair.alone, pair.guard)

@@ -46,7 +46,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.rules.base import Promise, Rule, Witness, WitnessStep, code, destination, many, one, related
-from fsrace_lint.rules.remedies import EXTRACT_ONCE, EXTRACTING, for_extraction
+from fsrace_lint.rules.remedies import EXTRACT_ASIDE, EXTRACTING, for_extraction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,7 +110,7 @@ def _nested(move: Access) -> Finding:
     )
     told = f"a directory is moved to {destination(move)}, which another {one(move)} may have created already"
     witness = Witness(steps, f"{destination(move)} contains one copy of the tree inside the other")
-    fix = EXTRACT_ONCE.at(move)
+    fix = EXTRACT_ASIDE.at(move)
     return RULE.finding(move, told, witness=witness, fix=fix, strict=move.path is None)
 
 
@@ -122,5 +122,5 @@ def _replaced(removal: Access, move: Access) -> Finding:
     )
     told = f"{code(removal.path_source)} is deleted, but another {one(removal)} may have moved its tree there"
     witness = Witness(steps, "the slower process fails with `IsADirectoryError`")
-    fix, more = EXTRACT_ONCE.at(removal), [related(move, "moved here")]
+    fix, more = EXTRACT_ASIDE.at(removal), [related(move, "moved here")]
     return RULE.finding(removal, told, witness=witness, related=more, fix=fix)

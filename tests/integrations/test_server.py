@@ -72,6 +72,13 @@ print(dist.get_rank())
 os.rename("a", "b")
 dist.barrier()
 """
+UNPACKED = """if not os.path.isdir("data"):
+    shutil.unpack_archive("data.tar", "data")
+print(open("data/index").read())"""
+CACHED = """path = "a" + os.environ["B"]
+if not os.path.exists(path):
+    np.save(path, [1])
+np.load(path)"""
 
 
 # pygls still calls the asyncio function that Python 3.14 deprecates in favor of `inspect`.
@@ -601,10 +608,8 @@ class TestActions:
             (found,) = await editor.diagnostics(name)
             at = types.Range(found.range.start, found.range.start)
             (action,) = await editor.actions(name, at, [types.CodeActionKind.QuickFix])
-            assert (
-                action.title
-                == "FSR101: use `os.makedirs(exist_ok=True)`, which also creates parents, and remove the check"
-            )
+            title = "use `os.makedirs(exist_ok=True)`, which also creates parents, and remove the check"
+            assert action.title == f"FSR101: {title}"
             assert (action.is_preferred, action.edit) == (True, None)
             assert [one.code for one in action.diagnostics or ()] == ["FSR101"]
             assert await editor.actions(name, types.Range(START, START), ["quickfix"]) == []
@@ -655,17 +660,38 @@ class TestActions:
         session([here], story)
 
     def test_refused_fix_shows_the_reason(self, here: Path) -> None:
-        unpack = 'if not os.path.isdir("data"):\n    shutil.unpack_archive("data.tar", "data")'
-        text = "import shutil\n" + UNSAFE.replace('os.rename("a", "b")', unpack)
+        text = "import numpy as np\n" + UNSAFE.replace('os.rename("a", "b")', CACHED)
 
         async def story(editor: Editor) -> None:
             name = editor.open(here / "a.py", text)
             (action,) = await editor.actions(name)
             assert (await editor.resolve(action)).edit is None
             (message,) = await editor.until(lambda: editor.messages)
-            assert message.startswith("FSR301 not fixed: to extract to a temporary directory")
+            assert message.startswith("FSR102 not fixed: `numpy.save` appends `.npy`")
 
         session([here], story)
+
+    def test_manual_fix_shows_the_reason(self, here: Path) -> None:
+        text = "import shutil\n" + UNSAFE.replace('os.rename("a", "b")', UNPACKED)
+
+        async def story(editor: Editor) -> None:
+            name = editor.open(here / "a.py", text)
+            (action,) = await editor.actions(name)
+            assert action.title.startswith("FSR301: extract to a temporary directory")
+            assert action.disabled is not None
+            assert action.disabled.reason == "`helper-module` is not set"
+            assert await editor.actions(name, types.Range(START, START)) == []
+            assert await editor.actions(name, only=["source.fixAll"]) == []
+
+        session([here], story)
+
+    def test_manual_fix_for_clients_without_disabled_actions(self, here: Path) -> None:
+        text = "import shutil\n" + UNSAFE.replace('os.rename("a", "b")', UNPACKED)
+
+        async def story(editor: Editor) -> None:
+            assert await editor.actions(editor.open(here / "a.py", text)) == []
+
+        session([here], story, capabilities(disabled=False))
 
     def test_outdated_action_is_rejected(self, here: Path) -> None:
         async def story(editor: Editor) -> None:

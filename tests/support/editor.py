@@ -24,6 +24,7 @@ def capabilities(
     *,
     encodings: Sequence[str] | None = None,
     resolve: bool = True,
+    disabled: bool = True,
     pull: bool = False,
     watch: bool = True,
     versioned: bool = True,
@@ -39,7 +40,8 @@ def capabilities(
             ),
             diagnostic=types.DiagnosticClientCapabilities(related_document_support=True) if pull else None,
             code_action=types.CodeActionClientCapabilities(
-                resolve_support=types.ClientCodeActionResolveOptions(["edit"]) if resolve else None
+                resolve_support=types.ClientCodeActionResolveOptions(["edit"]) if resolve else None,
+                disabled_support=disabled,
             ),
         ),
         workspace=types.WorkspaceClientCapabilities(

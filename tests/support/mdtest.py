@@ -32,7 +32,6 @@ from fsrace_lint.config import settings
 from fsrace_lint.config.roots import find_root
 from fsrace_lint.pipeline import check, repair
 from fsrace_lint.report import diff
-from fsrace_lint.rules.remedies import BY_HAND
 from support import CASE_DOCUMENTS
 
 if TYPE_CHECKING:
@@ -290,11 +289,10 @@ def _fix(
 
 def _left_by_hand(findings: Iterable[Finding], root: Path) -> str:
     """Return a line for each fix that is manual here, although its recipe usually applies it."""
-    told = ((f, f.fix.description.partition(f"; {BY_HAND}")[2]) for f in findings if f.fix is not None)
     return "".join(
-        f"{relative(f.place.path, root)}:{f.place.span.line}: {f.code}: by hand: {reason}\n"
-        for f, reason in told
-        if reason
+        f"{relative(f.place.path, root)}:{f.place.span.line}: {f.code}: by hand: {f.fix.reason}\n"
+        for f in findings
+        if f.fix is not None and f.fix.reason
     )
 
 

@@ -26,6 +26,7 @@ from fsrace_lint.analysis.synchronization.node_visibility import NodeVisibility
 from fsrace_lint.analysis.synchronization.one_rank import OneRank
 from fsrace_lint.analysis.synchronization.per_node import PerNode
 from fsrace_lint.analysis.synchronization.polling import Polling
+from fsrace_lint.analysis.synchronization.process_groups import ProcessGroups
 from fsrace_lint.analysis.synchronization.project_idioms import ProjectIdioms
 from fsrace_lint.analysis.synchronization.rank_divergence import Divergences
 from fsrace_lint.analysis.synchronization.sleeps import Sleeps
@@ -46,6 +47,10 @@ if TYPE_CHECKING:
     from fsrace_lint.program.name_index import NameIndex
 
 Found = TypeVar("Found")
+
+
+def _never_helped(_relative: str, _helper: str) -> bool:
+    return False
 
 
 class Linked:
@@ -69,6 +74,7 @@ class Linked:
         exhaustive: bool = False,
         heads: NameIndex | None = None,
         dependencies: Dependencies | None = None,
+        helped: Callable[[str, str], bool] = _never_helped,
     ) -> None:
         """Link the modules of a project.
 
@@ -86,8 +92,11 @@ class Linked:
                 change the results.
             heads: The name index of the modules, in the same order, if already available.
             dependencies: If set, records the inputs of each result.
+            helped: Returns whether the settings name a module with a helper for a file, given by its
+                relative path.
         """
         self.storage = storage or Storage()
+        self._helped = helped
         how: dict[str, Any] = {
             "targeted": targeted,
             "exhaustive": exhaustive,
@@ -102,8 +111,9 @@ class Linked:
         self._prepared_data = PreparedData(self.entry_states, self._accesses.effects)
         self._file_names = FileNames(self.entry_states)
         self._before_init = BeforeInit(self.entry_states)
-        self._idioms = Idioms(self.entry_states, self._before_init)
-        self._project_idioms = ProjectIdioms(self.entry_states, self._before_init, self._accesses.effects)
+        groups = ProcessGroups(self.entry_states, self._before_init)
+        self._idioms = Idioms(self.entry_states, groups)
+        self._project_idioms = ProjectIdioms(self.entry_states, groups, self._accesses.effects)
         self._misused_helpers = MisusedHelpers(self.entry_states, self._accesses)
         self._explanations = Explanations(self.entry_states)
         self.sequences = EventSequences(

@@ -13,6 +13,7 @@ from fsrace_lint.analysis.callgraph.chain_steps import place_of
 from fsrace_lint.analysis.callgraph.concurrency import Evidence
 from fsrace_lint.analysis.dataflow.process_set import TOP
 from fsrace_lint.analysis.queries.accesses import AccessQueries, are_one_after_another
+from fsrace_lint.analysis.synchronization.project_idioms import BARRIER, RANK_CHECK
 from fsrace_lint.catalog.lexicon import may_save_with_all
 
 if TYPE_CHECKING:
@@ -34,6 +35,13 @@ if TYPE_CHECKING:
 
 _USING: Final[frozenset[Op]] = frozenset({"extract", "copy", "rename", "link"})
 """The operations that read another path than the one that they change."""
+
+
+NO_WORDS: Final = {
+    "is_main_process": "no rank check is available here, and `helper-module` is not set",
+    "barrier": "no barrier is available here, and `helper-module` is not set",
+}
+"""Why a fix has no words for what it adds, by the helper that it would call."""
 
 
 class OrderingQueries(AccessQueries):
@@ -148,11 +156,18 @@ class OrderingQueries(AccessQueries):
                 return False
         return True
 
-    def why_not_on_one_rank(self, access: Access) -> str:
-        """Return why a rank check around an operation would be wrong, or an empty string."""
+    def why_not_on_one_rank(self, access: Access, at: CallSite) -> str:
+        """Return why a rank check around an operation would be wrong, or an empty string.
+
+        Args:
+            access: The operation.
+            at: The call that gets the rank check: the reported one, or the one that runs the operation.
+        """
         if self._one_rank.is_read_by_callers(access):
             return "a caller reads the path on every rank, and needs a barrier before"
-        return self._one_rank.why_not_checked(access)
+        own = self._project_idioms.forms(RANK_CHECK, at, None)
+        tests = self._idioms.tests(at), own, self._idioms.framework_tests(at)
+        return self._one_rank.why_not_checked(access) or self._why_no_words(at, "is_main_process", *tests)
 
     def may_save_with_all(self, access: Access) -> bool:
         """Return whether the call of an access may be a save that every rank must make, by its name."""
@@ -162,14 +177,18 @@ class OrderingQueries(AccessQueries):
         """Return whether code uses the result of the call that runs an operation."""
         return self._one_rank.is_result_used(access)
 
-    def why_no_barrier(self, at: Access | SequenceItem, check: Span | None = None) -> str:
-        """Return why a rank might not reach a barrier next to a call, or an empty string.
+    def why_no_barrier(self, *at: CallSite, check: Span | None = None) -> str:
+        """Return why a barrier next to a call would be wrong, or an empty string.
 
         Args:
-            at: What the call does.
+            at: The call. If it is in a callee, the calls that lead there come first.
             check: The rank check around the call. The barrier is outside of its branch.
         """
-        return self._one_rank.why_no_barrier(at.call_site, check)
+        reasons = (self._one_rank.why_no_barrier(call_site, check) for call_site in at)
+        last, idioms = at[-1], self._idioms
+        own = self._project_idioms.forms(BARRIER, last, None)
+        barriers = idioms.barriers(last), own, idioms.framework_barriers(last)
+        return next(filter(None, reasons), "") or self._why_no_words(last, "barrier", *barriers)
 
     def is_read_later(self, access: Access) -> bool:
         """Return whether the same function reads what an access writes, before ranks wait for each other."""
@@ -241,19 +260,21 @@ class OrderingQueries(AccessQueries):
                 yield vain
 
     def idioms(self, span: Span) -> tuple[tuple[str, ...], ...]:
-        """Return the rank checks and barriers of the file that a call could use, as the file spells them.
+        """Return the rank checks and barriers that are visible at a call.
 
         Args:
             span: The call.
 
         Returns:
-            The checks for rank 0, and the barriers, nearest first. Empty if no call has this span.
+            The checks for rank 0, and the barriers: those of the file and of objects, nearest first. Then
+            those of modules that need a process group. Empty if no call has this span.
         """
         call_site = self._call_at(span)
         if call_site is None:
-            return (), ()
-        found = self._idioms.tests(call_site), self._idioms.barriers(call_site)
-        return tuple(tuple(dict.fromkeys(each)) for each in found)
+            return (), (), (), ()
+        idioms = self._idioms
+        found = (idioms.tests, idioms.barriers, idioms.framework_tests, idioms.framework_barriers)
+        return tuple(tuple(dict.fromkeys(find(call_site))) for find in found)
 
     def own_helpers(self, kind: str, span: Span, chosen: str | None) -> tuple[tuple[str, str, bool], ...]:
         """Return the imports by which the file of a call can use a helper of the project, best first.
@@ -276,6 +297,17 @@ class OrderingQueries(AccessQueries):
     def _call_at(self, span: Span) -> CallSite | None:
         found = (call_site for call_site in self.each(self.flows.call_sites) if call_site.call.span == span)
         return next(found, None)
+
+    def has_helper(self, call_site: CallSite, helper: str) -> bool:
+        """Return whether the settings name a module with a helper for the file of a call."""
+        return self._helped(call_site.function.module.relative, helper)
+
+    def _why_no_words(self, call_site: CallSite, helper: str, *kinds: Iterator[object]) -> str:
+        """Return why a fix cannot spell a rank check or a barrier at a call, or an empty string."""
+        words = itertools.chain.from_iterable(kinds)
+        if self.has_helper(call_site, helper) or any(True for _ in words):
+            return ""
+        return NO_WORDS[helper]
 
     def never_entered(self) -> Iterator[Misuse]:
         """Yield the calls that create a synchronizing context manager and do not enter it.

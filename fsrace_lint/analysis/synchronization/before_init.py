@@ -78,6 +78,19 @@ class BeforeInit:
         """Return whether the process group is initialized only after a call."""
         return not self.may_exist(call_site) and self._created_after(call_site, 0) is not None
 
+    def holds_only_with_group(self, literal: PathCondition) -> bool:
+        """Return whether a condition cannot hold before the process group exists."""
+        found = self._value(literal.test, literal.scope, 0)
+        return found is not _UNKNOWN and bool(found) != literal.truth
+
+    def asks_for_the_group(self, literal: PathCondition) -> bool:
+        """Return whether the result of a condition changes once the process group exists."""
+        without = self._value(literal.test, literal.scope, 0)
+        self._exists = True
+        there = self._value(literal.test, literal.scope, 0)
+        self._exists = False
+        return without is not _UNKNOWN and without != there
+
     def _is_passed_by_all(self, literal: PathCondition) -> bool:
         """Return whether a condition is a rank check that is true on every rank without a process group."""
         if runs(self.entry_states.deciding(literal)) not in {Runs.ONE, Runs.PER_NODE}:
@@ -121,6 +134,10 @@ class BeforeInit:
         call_sites = self.flows.call_sites(call_site.function)
         if any(self._may_create(earlier, 0) for earlier in call_sites[: call_sites.index(call_site)]):
             return True
+        owner = call_site.function.owner
+        create = None if owner is None else owner.methods.get("__init__")
+        if create is not None and create is not call_site.function and self._may_create_in(create, 0):
+            return True
         edges = self.entry_states.callers(call_site.function) if depth < _CALLERS_DEPTH else ()
         return any(self.may_exist(edge.call_site, depth + 1) for edge in edges if edge.spawn is None)
 
@@ -145,20 +162,12 @@ class BeforeInit:
         else:
             callee = as_function(entity)
             creates = callee is not None and depth < _HELPERS_DEPTH and self._creates_in(callee, depth + 1)
-        return creates and not any(map(self._asks_for_the_group, call_site.state.conditions))
+        return creates and not any(map(self.asks_for_the_group, call_site.state.conditions))
 
     @query
     def _creates_in(self, function: LinkedFunction, depth: int) -> bool:
         call_sites = self.flows.call_sites(function)
         return any(self._creates(call_site, depth) for call_site in call_sites)
-
-    def _asks_for_the_group(self, literal: PathCondition) -> bool:
-        """Return whether the result of a condition changes once the process group exists."""
-        without = self._value(literal.test, literal.scope, 0)
-        self._exists = True
-        there = self._value(literal.test, literal.scope, 0)
-        self._exists = False
-        return without is not _UNKNOWN and without != there
 
     def _value(self, expr: m.Expr, scope: Environment, depth: int) -> object:  # one case per kind
         """Return the value of an expression before the process group exists, or `_UNKNOWN`."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from functools import reduce
+from typing import TYPE_CHECKING, Final, cast
 
 from msgspec.structs import replace
 
@@ -19,13 +20,16 @@ if TYPE_CHECKING:
 
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
-    from fsrace_lint.analysis.synchronization.before_init import BeforeInit
+    from fsrace_lint.analysis.synchronization.process_groups import ProcessGroups
     from fsrace_lint.catalog import Catalog
     from fsrace_lint.catalog.entries import IdiomEntry
     from fsrace_lint.program.modules import LinkedFunction
     from fsrace_lint.program.symbols import Symbol
 
 _TESTS: Final = (m.Name, m.Attribute, m.Call, m.Compare)
+_NOT_ASKED: Final = "not {asked} or {code}"
+_ASKED: Final = "if {asked}: {code}"
+"""The forms of a rank check and of a barrier that also work without a process group."""
 _OTHERS: Final = {"!=": "==", "is not": "is", ">": "=="}
 _CONSTANT: Final = frozenset({"True", "False", "None", "int", "str", "bool", "len"})
 """Names with the same meaning in every file."""
@@ -34,7 +38,7 @@ _CONSTANT: Final = frozenset({"True", "False", "None", "int", "str", "bool", "le
 class Idioms:
     """Finds the rank checks and barriers of a file that can be used at a call unchanged."""
 
-    def __init__(self, entry_states: EntryStates, groups: BeforeInit) -> None:
+    def __init__(self, entry_states: EntryStates, groups: ProcessGroups) -> None:
         """Initialize for a project."""
         self.entry_states = entry_states
         self.flows = entry_states.flows
@@ -48,15 +52,15 @@ class Idioms:
             call_site: The call.
 
         Yields:
-            The checks as in the source, those of the function first, then those that visible objects and
-            modules provide according to the library models.
+            The checks as in the source, those of the function first, then those that visible objects
+            provide according to the library models.
         """
         for function in self._nearest(call_site):
             for test in _tests(function.facts.body):
                 if self._is_known(test, call_site, function) and self._picks(test, call_site):
-                    yield spell(test)
+                    yield from self._safely(test, call_site, _NOT_ASKED)
         for owner, entry in self._offering(call_site):
-            if entry.first:
+            if entry.first and not entry.needs_group:
                 yield f"{owner}.{entry.first}"
 
     def barriers(self, call_site: CallSite) -> Iterator[str]:
@@ -66,11 +70,40 @@ class Idioms:
                 call = other.call
                 waits = self.entry_states.summaries.waits(replace(call_site, call=call))
                 if waits and _is_bare(call) and self._is_known(call, call_site, function):
-                    yield spell(call)
+                    yield from self._safely(call, call_site, _ASKED)
         for owner, entry in self._offering(call_site):
-            if entry.barrier:
-                name = call_site.function.facts.name.strip("<>")
-                yield f"{owner}.{entry.barrier.replace('{function}', name)}"
+            if entry.barrier and not entry.needs_group:
+                yield _waiting(owner, entry, call_site)
+
+    def framework_tests(self, call_site: CallSite) -> Iterator[str]:
+        """Yield the checks for rank 0 of visible modules that need a process group, which can exist."""
+        for owner, entry in self._offering(call_site):
+            if entry.first and entry.needs_group:
+                yield self._asking(owner, entry, f"{owner}.{entry.first}", call_site, _NOT_ASKED)
+
+    def framework_barriers(self, call_site: CallSite) -> Iterator[str]:
+        """Yield the barriers of visible modules that need a process group, which can exist."""
+        for owner, entry in self._offering(call_site):
+            if entry.barrier and entry.needs_group:
+                yield self._asking(owner, entry, _waiting(owner, entry, call_site), call_site, _ASKED)
+
+    def _safely(self, expr: m.Expr, call_site: CallSite, form: str) -> Iterator[str]:
+        """Yield the code of a check or a barrier that also works in a program without a process group."""
+        needing = self.groups.needing(expr, call_site)
+        if needing is not None:
+            call, entry = needing
+            if isinstance(call.function, m.Attribute):
+                yield self._asking(spell(call.function.value), entry, spell(expr), call_site, form)
+            elif self.groups.exists(call_site):
+                yield spell(expr)
+        elif not (self.groups.is_needed_inside(expr, call_site) and self.groups.may_lack(call_site)):
+            yield spell(expr)
+
+    def _asking(self, owner: str, entry: IdiomEntry, code: str, call_site: CallSite, form: str) -> str:
+        """Return code that first asks a module whether the process group exists, unless it certainly does."""
+        if not entry.exists or self.groups.exists(call_site):
+            return code
+        return form.format(asked=f"{owner}.{entry.exists}", code=code)
 
     def _nearest(self, call_site: CallSite) -> list[LinkedFunction]:
         """Return the functions of the file: the function of the call, those of its class, then the rest."""
@@ -84,7 +117,7 @@ class Idioms:
         """Return whether a check selects rank 0 at a call, and the process group exists by then."""
         if self.entry_states.rank_tests.partition(test, call_site.state.scope) != is_first("global"):
             return False
-        return not self.groups.is_vain(test, call_site)
+        return not self.groups.before_init.is_vain(test, call_site)
 
     def _is_known(self, expr: m.Expr, call_site: CallSite, spelled_in: LinkedFunction) -> bool:
         """Return whether the names of an expression have the same meaning at a call."""
@@ -110,11 +143,9 @@ class Idioms:
     def _offering(self, call_site: CallSite) -> Iterator[tuple[str, IdiomEntry]]:
         """Yield the names that are visible at a call, and the idioms of the library models for them."""
         resolver, scope = self.flows.resolver, call_site.state.scope
-        for name in self._visible(call_site):
-            expr: m.Expr = m.Name(name)
-            if "." in name:
-                owner, _, last = name.partition(".")
-                expr = m.Attribute(m.Name(owner), last)
+        for name in dict.fromkeys(self._visible(call_site)):
+            first, *others = name.split(".")
+            expr = reduce(m.Attribute, others, cast("m.Expr", m.Name(first)))
             entity = resolver.symbol(expr, scope)
             entry = None if _is_class(entity) else self.catalog.find("idiom", resolver.type_name(entity))
             if entry is not None and self._is_in_use(entry, call_site):
@@ -124,11 +155,14 @@ class Idioms:
         """Return whether the library of an idiom is the one that starts the processes."""
         imported = {row.module.partition(".")[0] for row in call_site.function.module.imports.values()}
         return imported.isdisjoint(entry.not_with) and (
-            not entry.needs_group or self.groups.may_exist(call_site)
+            not entry.needs_group or self.groups.is_used(call_site)
         )
 
     def _visible(self, call_site: CallSite) -> Iterator[str]:
-        """Yield the names that are visible at a call: attributes, locals, enclosing scopes, and imports."""
+        """Yield the names that are visible at a call: attributes, locals, enclosing scopes, and imports.
+
+        The modules in a package whose functions the file calls by their full names come last.
+        """
         function: LinkedFunction | None = call_site.function
         first = next(iter(call_site.function.parameters), None)
         if call_site.function.owner is not None and first is not None:
@@ -139,13 +173,26 @@ class Idioms:
             names = (*function.parameters, *bound_in(function.facts))
             yield from (n for n in names if "." not in n and (not local or call_site.state.scope.get(n)))
             function = function.enclosing
-        yield from call_site.function.module.imports
+        imports = call_site.function.module.imports
+        yield from imports
+        for other in self._nearest(call_site):
+            for each in self.flows.call_sites(other):
+                called = each.call.function
+                first, *others = spell(called.value).split(".") if isinstance(called, m.Attribute) else ("",)
+                if others and first in imports and all(map(str.isidentifier, others)):
+                    yield ".".join((first, *others))
 
 
 def _is_class(entity: Symbol | None) -> bool:
     """Return whether a library name is spelled as a class, not as an instance."""
     name = entity.name.rpartition(".")[2] if isinstance(entity, ExternalName) else ""
     return name[:1].isupper() and not name.isupper()
+
+
+def _waiting(owner: str, entry: IdiomEntry, call_site: CallSite) -> str:
+    """Return the barrier of a library, with the name of the function in it if it needs one."""
+    name = call_site.function.facts.name.strip("<>")
+    return f"{owner}.{entry.barrier.replace('{function}', name)}"
 
 
 def _tests(statements: Iterable[m.Statement]) -> Iterator[m.Expr]:

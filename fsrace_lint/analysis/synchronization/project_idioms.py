@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.accesses.effects import Effects
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
-    from fsrace_lint.analysis.synchronization.before_init import BeforeInit
+    from fsrace_lint.analysis.synchronization.process_groups import ProcessGroups
     from fsrace_lint.analysis.synchronization.project_imports import Offered
 
     OwnForm = tuple[str, str, bool]
@@ -38,7 +38,7 @@ class ProjectIdioms:
     Only functions that some file imports are found, the one that most files import first.
     """
 
-    def __init__(self, entry_states: EntryStates, groups: BeforeInit, effects: Effects) -> None:
+    def __init__(self, entry_states: EntryStates, groups: ProcessGroups, effects: Effects) -> None:
         """Initialize for a project."""
         self.entry_states = entry_states
         self.flows = entry_states.flows
@@ -58,7 +58,8 @@ class ProjectIdioms:
             The module, which may be relative, the name, and whether it is the chosen one.
         """
         importer = call_site.function.module
-        if kind in _COORDINATING and self.groups.is_too_early(call_site):
+        coordinates = kind in _COORDINATING
+        if coordinates and self.groups.before_init.is_too_early(call_site):
             return
         if chosen is not None:
             named = self.imports.named(chosen, importer)
@@ -67,7 +68,11 @@ class ProjectIdioms:
             elif self.flows.table.find(chosen.rpartition(".")[0], importer) is None:
                 module, _, name = chosen.rpartition(".")
                 yield module, name, True
+        may_lack = coordinates and self.groups.may_lack(call_site)
         for offered in self._doing(kind):
+            function = offered.function
+            if may_lack and isinstance(function, LinkedFunction) and self.groups.is_needed_in(function):
+                continue
             yield from ((*form, False) for form in self.imports.forms(offered, importer))
 
     def exists(self, name: str) -> bool:

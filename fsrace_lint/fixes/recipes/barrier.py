@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from fsrace_lint.fixes.blocks import beside, enclosing_if, refuse_looked_up
-from fsrace_lint.fixes.coordination import barrier_call
+from fsrace_lint.fixes.coordination import barrier_line
 from fsrace_lint.fixes.recipe import Change
 
 if TYPE_CHECKING:
@@ -23,5 +21,5 @@ def placed(target: Target, *, before: bool) -> Change:
     """Add a barrier before or after the branch of the rank check."""
     branch = enclosing_if(target)
     refuse_looked_up(target, branch)
-    barrier, imports = barrier_call(target)
-    return Change((beside(target, branch, cst.Expr(barrier), before=before),), imports)
+    barrier, imports = barrier_line(target)
+    return Change((beside(target, branch, barrier, before=before),), imports)

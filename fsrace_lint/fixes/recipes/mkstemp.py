@@ -97,7 +97,8 @@ def _named(target: Target, path: cst.BaseExpression, scope: cst.CSTNode) -> Chan
     folder, imports = _folder(target, path)
     making, more = _making(target, temporary, [named("dir", folder)])
     edits = [put(node, temporary) for node in same]
-    return Change((*edits, beside(target, statement, *making, before=True)), (*imports, *more))
+    lines = [own_line(target, each) for each in making]
+    return Change((*edits, beside(target, statement, *lines, before=True)), (*imports, *more))
 
 
 def _folder(target: Target, name: cst.BaseExpression) -> Spelled:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lsprotocol import types
 
-from fsrace_lint.findings.finding import Applicability, Finding
+from fsrace_lint.findings.finding import BY_HAND, Applicability, Finding
 from fsrace_lint.integrations.server.positions import BOM, Text
 from fsrace_lint.report.edits import between
 from fsrace_lint.report.words import visible
@@ -93,6 +93,27 @@ def offered(
     if safe and _asks(only, FIX_ALL):
         action = types.CodeAction(title="fsrace-lint: Apply all safe fixes", kind=FIX_ALL)
         yield action, Wanted(document.uri, document.version, tuple(safe), unsafe=False)
+
+
+def disabled(
+    result: SessionResult, where: types.Range, only: Sequence[str] | None
+) -> Iterator[types.CodeAction]:
+    """Yield an action that cannot be chosen for each fix in a range that is manual for a known reason.
+
+    Args:
+        result: The findings of the document.
+        where: The range.
+        only: The requested kinds; None for all.
+    """
+    for finding, diagnostic in result.found if _asks(only, types.CodeActionKind.QuickFix) else ():
+        fix = finding.fix
+        if fix is not None and fix.reason and _meet(diagnostic.range, where):
+            yield types.CodeAction(
+                title=f"{finding.code}: {visible(fix.description.partition(BY_HAND)[0])}",
+                kind=types.CodeActionKind.QuickFix,
+                diagnostics=[diagnostic],
+                disabled=types.CodeActionDisabled(visible(fix.reason)),
+            )
 
 
 def _is_safe(finding: Finding) -> bool:

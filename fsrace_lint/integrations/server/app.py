@@ -103,6 +103,11 @@ class Server(LanguageServer):
         return support is not None and "edit" in support.properties
 
     @property
+    def disables(self) -> bool:
+        """Whether the client can display an action that cannot be chosen, and the reason."""
+        return bool(self._text.code_action and self._text.code_action.disabled_support)
+
+    @property
     def versioned(self) -> bool:
         """Whether the client supports edits for one version of a document."""
         edit = self._space.workspace_edit

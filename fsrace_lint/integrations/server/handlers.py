@@ -155,6 +155,8 @@ def _repairs(server: Server) -> None:
             elif not await _fill(server, action, wanted):
                 continue
             found.append(action)
+        if server.disables:
+            found += actions.disabled(result, params.range, params.context.only)
         return found
 
     @server.feature(types.CODE_ACTION_RESOLVE)
