@@ -12,6 +12,7 @@ from libcst import matchers as m
 from fsrace_lint.fixes.blocks import own_line
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.nodes import within
+from fsrace_lint.fixes.older_strings import without_f_strings
 from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, put
 from fsrace_lint.fixes.text import ending_of, is_path, is_text
 from fsrace_lint.fixes.tree import SCOPES
@@ -65,6 +66,7 @@ def publish(
     """
     _refuse_uses(target, statement, path)
     _refuse_skipping(target, statement)
+    target.refuse_before((3, 3), "`os.replace()`")
     place = _unwrapped(target.tree, _bare(path))
     lines: list[cst.BaseSmallStatement] = []
     if not (_is_simple(place) or (_is_literal(place) and not is_method)):
@@ -76,7 +78,10 @@ def publish(
         target, place, path, is_pathlib=is_pathlib, keeps_suffix=keeps_suffix, is_exact=is_exact
     )
     temporary = cst.Name(_unused(target.tree, statement, _TEMPORARY))
-    lines.append(cst.Assign([cst.AssignTarget(temporary)], cst.parse_expression(text)))
+    unique = cst.parse_expression(text)
+    if target.lacks((3, 6)):
+        unique = without_f_strings(unique, target.tree.text)
+    lines.append(cst.Assign([cst.AssignTarget(temporary)], unique))
     if is_pathlib:
         move: cst.BaseExpression = cst.Attribute(temporary, cst.Name("replace"))
         arguments = [cst.Arg(place)]

@@ -115,7 +115,9 @@ def _fix(project: Project, probe: ExistenceCheck, delete: Access) -> Fix:
     if is_redundant and (probe.asks_existence or (probe.asks_directory if of_directory else probe.asks_file)):
         is_shown = (project.is_used_as_directory if of_directory else project.is_used_as_file)(delete)
         if is_shown or probe.asks_existence:
-            safe = Applicability.SAFE if exact and is_shown else Applicability.UNSAFE
+            # `isfile()` also excludes a link to a directory, which would be deleted
+            alike = exact and is_shown and (probe.asks_existence or of_directory)
+            safe = Applicability.SAFE if alike else Applicability.UNSAFE
             return msgspec.structs.replace(MISSING_OK_UNCHECKED.at(delete, probe.span), applicability=safe)
     safe = Applicability.SAFE if exact else Applicability.UNSAFE
     return msgspec.structs.replace(MISSING_OK.at(delete), applicability=safe)

@@ -26,10 +26,10 @@ def recipe(target: Target) -> Change:
     """
     tree, call = target.tree, target.call
     api = api_of(target)
-    if is_path_method(api, "unlink"):
+    if is_path_method(api, "unlink") and not target.lacks((3, 8)):
         first = 1 if receiver(target) is None else 0
         return Change((TreeEdit(call, switch_on(call, "missing_ok", first, tree.newline)), *unwrap(target)))
-    if api in _SUPPRESSED or is_path_method(api, "rmdir"):
+    if api in _SUPPRESSED or is_path_method(api, "rmdir", "unlink"):
         if api == "shutil.rmtree":
             _check_rmtree(call)
         return _suppressed(target)
@@ -50,6 +50,7 @@ def _check_rmtree(call: cst.Call) -> None:
 
 def _suppressed(target: Target) -> Change:
     tree = target.tree
+    target.refuse_before((3, 4), "`contextlib.suppress()`")
     if tree.names.knows(_ERROR):
         raise RefusalError(f"the name `{_ERROR}` has another meaning in this file")
     inner: cst.CSTNode = target.call
