@@ -154,7 +154,7 @@ EXIST_OK_UNCHECKED: Final = FixTemplate(
 ENSURE_DIR: Final = FixTemplate(
     recipe="ensure-dir",
     tier=Tier.LOCAL,
-    description="use `fsrace_lint.safe.ensure_dir()`, which retries on stale NFS answers",
+    description="call `ensure_dir()`, which retries on stale NFS answers, if `helper-module` is set",
     where_done=True,
 )
 RANK_GUARD: Final = FixTemplate(

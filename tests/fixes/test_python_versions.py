@@ -11,6 +11,13 @@ from fsrace_lint.fixes.python_versions import declared, lower_bound, oldest
 if TYPE_CHECKING:
     from pathlib import Path
 
+LISTED = """\
+[metadata]
+classifiers =
+    Programming Language :: Python :: 3
+    Programming Language :: Python :: 3.10
+    Programming Language :: Python :: 3.6
+"""
 FOR_BOTH = "from __future__ import print_function\n"
 
 
@@ -50,12 +57,7 @@ def test_lower_bound(text: str, version: tuple[int, int] | None) -> None:
         ("setup.py", 'setup(python_requires=">=2.7, !=3.0.*")\n', (2, 7)),
         ("setup.py", "REQUIRES_PYTHON = '>=3.6.0'\nsetup(python_requires=REQUIRES_PYTHON)\n", (3, 6)),
         ("setup.py", 'setup(classifiers=["Programming Language :: Python :: 3"])\n', None),
-        (
-            "setup.py",
-            'setup(classifiers=["Programming Language :: Python :: 3.6",\n'
-            '    "Programming Language :: Python :: 3.10"])\n',
-            (3, 6),
-        ),
+        ("setup.cfg", LISTED, (3, 6)),
         ("setup.py", "setup()\n", None),
     ],
 )
