@@ -10,7 +10,7 @@ from libcst import matchers as m
 from fsrace_lint.catalog.lexicon import meaning, says, words
 from fsrace_lint.fixes.nodes import within
 from fsrace_lint.fixes.recipe import RefusalError
-from fsrace_lint.fixes.statements import leaving
+from fsrace_lint.fixes.statements import following, leaving
 from fsrace_lint.fixes.text import is_path, is_text
 from fsrace_lint.fixes.tree import SCOPES
 
@@ -30,7 +30,7 @@ _APPENDING: Final = m.Arg(m.SimpleString(m.MatchRegex(r"[\"'](ab\+?|a\+b)[\"']")
 class Verification(NamedTuple):
     """The statement that ends the verification of a file, and the places that name the file until there."""
 
-    last: cst.BaseStatement
+    last: cst.CSTNode
     paths: tuple[cst.BaseExpression, ...]
 
 
@@ -44,7 +44,7 @@ def verification(target: Target, statement: cst.CSTNode, path: cst.BaseExpressio
         RefusalError: The rename cannot come after that code.
     """
     tree = target.tree
-    before: list[cst.BaseStatement] = []
+    before: list[cst.CSTNode] = []
     is_movable = True
     for rest, around in _following(tree, statement):
         found = _verification(tree, [*before, *rest], path)
@@ -105,27 +105,21 @@ def refuse_other_kind(
             raise RefusalError(f"`{name}()`, which verifies the file, may need `{said}` as a path object")
 
 
-def _following(
-    tree: Tree, statement: cst.CSTNode
-) -> Iterator[tuple[Sequence[cst.BaseStatement], cst.CSTNode]]:
+def _following(tree: Tree, statement: cst.CSTNode) -> Iterator[tuple[Sequence[cst.CSTNode], cst.CSTNode]]:
     """Yield the statements after a statement, and after what is around it, each with what is around them.
 
     It ends at a branch: code after it runs if the file is not written, too.
     """
-    while True:
-        block = tree.parents[statement]
-        if not isinstance(block, cst.IndentedBlock | cst.Module):
-            return
+    while isinstance(block := tree.parents[statement], cst.IndentedBlock | cst.Module):
         around = tree.parents.get(block, block)
-        body: list[cst.CSTNode] = list(block.body)
-        yield block.body[body.index(statement) + 1 :], around
+        yield following(tree, statement), around
         if not isinstance(around, cst.With | cst.Try | cst.For | cst.While):
             return
         statement = around
 
 
 def _verification(
-    tree: Tree, statements: Iterable[cst.BaseStatement], path: cst.BaseExpression
+    tree: Tree, statements: Iterable[cst.CSTNode], path: cst.BaseExpression
 ) -> Verification | None:
     last, paths, seen = None, list[cst.BaseExpression](), list[cst.BaseExpression]()
     results: set[str] = set()

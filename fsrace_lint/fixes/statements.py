@@ -36,6 +36,13 @@ def leaving(tree: Tree, statement: cst.CSTNode) -> cst.CSTNode | None:
     return None
 
 
+def following(tree: Tree, statement: cst.CSTNode) -> Sequence[cst.CSTNode]:
+    """Return the statements after a statement in its block."""
+    block = tree.parents[statement]
+    body: list[cst.CSTNode] = list(block.body) if isinstance(block, cst.IndentedBlock | cst.Module) else []
+    return body[body.index(statement) + 1 :] if body else ()
+
+
 def own_statement(target: Target) -> Suite | None:
     """Return the line that contains only the call, or None."""
     parents = target.tree.parents

@@ -359,6 +359,18 @@ def _on_one_rank(project: Project, access: Access, template: FixTemplate) -> Fix
     return _by_hand(template, reason)
 
 
+def for_late_delete(project: Project, access: Access, safe: Applicability = Applicability.UNSAFE) -> Fix:
+    """Return a fix for a path that another process can delete first, where the check for it stays.
+
+    If the code reads the path before, the failure keeps a second process from using the content too.
+    """
+    if project.is_used_before(access):
+        return _by_hand(
+            MISSING_OK, "the failure stops a second process that read it too"
+        ).at(access)
+    return msgspec.structs.replace(MISSING_OK.at(access), applicability=safe)
+
+
 def for_delete(project: Project, access: Access) -> Fix:
     """Return a fix for a path that every rank deletes or moves.
 
