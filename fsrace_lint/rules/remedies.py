@@ -365,9 +365,7 @@ def for_late_delete(project: Project, access: Access, safe: Applicability = Appl
     If the code reads the path before, the failure keeps a second process from using the content too.
     """
     if project.is_used_before(access):
-        return _by_hand(
-            MISSING_OK, "the failure stops a second process that read it too"
-        ).at(access)
+        return _by_hand(MISSING_OK, "the failure stops a second process that read it too").at(access)
     return msgspec.structs.replace(MISSING_OK.at(access), applicability=safe)
 
 
