@@ -257,7 +257,7 @@ class _Repair(msgspec.Struct, frozen=True):
             raise RefusalError(
                 "the call is inside an f-string, where positions are unreliable before Python 3.12"
             )
-        return Target(self.tree, call, fix, self.surroundings)
+        return Target(self.tree, call, fix, self.surroundings, lambda: self.layout.oldest)
 
     def _settle(self, passed: Sequence[_Plan], plan: _Plan) -> tuple[_Plan, bytes | str]:
         """Apply a plan, or its alternative, on top of those that passed: new bytes, or the reason why not."""

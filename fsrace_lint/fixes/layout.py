@@ -8,7 +8,7 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from fsrace_lint.fixes import layout_settings
+from fsrace_lint.fixes import layout_settings, python_versions
 from fsrace_lint.fixes.reading import parsed
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import isort
 
     from fsrace_lint.files.source import Source
+    from fsrace_lint.fixes.python_versions import Version
 
 _COMMON: Final = (88, 100, 110, 120)
 """Line lengths that a file without settings may have been formatted with."""
@@ -39,6 +40,7 @@ class Layout:
         """Store a file as it is before it is fixed."""
         self._folder = source.file.parent
         self._root = str(source.file).removesuffix(source.relative) or "."
+        self._text = source.text
         self._lines = source.text.splitlines()
 
     @cached_property
@@ -52,6 +54,11 @@ class Layout:
             return self._settings.limit
         code = (len(line) for line in self._lines if not line.lstrip().startswith("#"))
         return max(_COMMON[0], max(code, default=0))
+
+    @cached_property
+    def oldest(self) -> Version | None:
+        """The oldest Python version that the file must run on, or None if nothing shows it."""
+        return python_versions.oldest(self._folder, self._text)
 
     @cached_property
     def sortings(self) -> Sequence[isort.Config]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import configparser
-import re
-import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,19 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from fsrace_lint.fixes.python_versions import lower_bound
+from fsrace_lint.fixes.settings_files import minors, table, toml, upwards
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import isort
 
-_STOPS: Final = (".git", ".hg")
 _NEWEST: Final = 14
-_AT_LEAST: Final = re.compile(r">=\s*3\.(\d+)")
 _LISTED: Final = (("setup.cfg", "flake8"), ("tox.ini", "flake8"), (".flake8", "flake8"))
 _CODE_STYLE: Final = (("setup.cfg", "pycodestyle"), ("tox.ini", "pycodestyle"))
 _EDITOR: Final = (".editorconfig", "*.py")
@@ -80,52 +72,44 @@ def of_isort(folder: Path) -> isort.Config | None:
 
 def find(folder: Path) -> LayoutSettings:
     """Read the nearest settings of the directory and those above it, up to the root of its repository."""
-    for place in _upwards(folder):
+    for place in upwards(folder):
         found = _of_ruff_file(place) or _of_pyproject(place) or _of_ini(place)
         if found is not None:
             return found
     return LayoutSettings()
 
 
-def _upwards(folder: Path) -> Iterator[Path]:
-    for place in (folder, *folder.parents):
-        yield place
-        if any((place / stop).exists() for stop in _STOPS):
-            return
-
-
 def _of_ruff_file(place: Path) -> LayoutSettings | None:
-    table = _toml(place / "ruff.toml") or _toml(place / ".ruff.toml")
-    return _of_ruff(table, {}, place) if table else None
+    settings = toml(place / "ruff.toml") or toml(place / ".ruff.toml")
+    return _of_ruff(settings, {}, place) if settings else None
 
 
 def _of_pyproject(place: Path) -> LayoutSettings | None:
-    document = _toml(place / "pyproject.toml")
-    tools, project = _table(document, "tool"), _table(document, "project")
-    if tables := _table(tools, "black"):
-        versions = frozenset(_numbers(tables.get("target-version"))) or _since(project)
+    document = toml(place / "pyproject.toml")
+    project, ruff = table(document, "project"), table(document, "tool", "ruff")
+    if black := table(document, "tool", "black"):
+        versions = frozenset(minors(black.get("target-version"))) or _since(project)
         return LayoutSettings(
-            limit=_number(tables.get("line-length")) or 88,
-            normalizes_strings=not tables.get("skip-string-normalization"),
-            has_magic_comma=not tables.get("skip-magic-trailing-comma"),
+            limit=_number(black.get("line-length")) or 88,
+            normalizes_strings=not black.get("skip-string-normalization"),
+            has_magic_comma=not black.get("skip-magic-trailing-comma"),
             targets=versions,
-            sorted_by_ruff=_sorting(_table(tools, "ruff")),
+            sorted_by_ruff=_sorting(ruff),
             root=place,
         )
-    ruff = _table(tools, "ruff")
     return _of_ruff(ruff, project, place) if ruff else None
 
 
-def _of_ruff(table: Mapping[str, Any], project: Mapping[str, Any], place: Path) -> LayoutSettings:
-    style = _table(table, "format")
+def _of_ruff(ruff: Mapping[str, Any], project: Mapping[str, Any], place: Path) -> LayoutSettings:
+    style = table(ruff, "format")
     quotes = style.get("quote-style", "double")
-    oldest = _numbers([table["target-version"]] if "target-version" in table else [])
+    oldest = minors(ruff.get("target-version"))
     return LayoutSettings(
-        limit=_number(table.get("line-length")) or 88,
+        limit=_number(ruff.get("line-length")) or 88,
         normalizes_strings=quotes == "double",
         has_magic_comma=not style.get("skip-magic-trailing-comma"),
         targets=frozenset(range(min(oldest), _NEWEST)) if oldest else _since(project),
-        sorted_by_ruff=_sorting(table),
+        sorted_by_ruff=_sorting(ruff),
         root=place,
     )
 
@@ -133,7 +117,7 @@ def _of_ruff(table: Mapping[str, Any], project: Mapping[str, Any], place: Path) 
 def _sorting(ruff: Mapping[str, Any]) -> Mapping[str, Any] | None:
     if not ruff:
         return None
-    return _table(_table(ruff, "lint"), "isort") or _table(ruff, "isort")
+    return table(ruff, "lint", "isort") or table(ruff, "isort")
 
 
 def _of_ini(place: Path) -> LayoutSettings | None:
@@ -154,28 +138,10 @@ def _of_ini(place: Path) -> LayoutSettings | None:
     return None
 
 
-def _toml(file: Path) -> Mapping[str, Any]:
-    try:
-        return tomllib.loads(file.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-
-
-def _table(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = table.get(key)
-    return found if isinstance(found, dict) else {}
-
-
 def _number(value: object) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
-def _numbers(versions: object) -> list[int]:
-    """Return the minor versions that names like `py310` stand for."""
-    listed = versions if isinstance(versions, list) else []
-    return [int(each[3:]) for each in listed if isinstance(each, str) and re.fullmatch(r"py3\d+", each)]
-
-
 def _since(project: Mapping[str, Any]) -> frozenset[int]:
-    match = _AT_LEAST.search(str(project.get("requires-python", "")))
-    return frozenset(range(int(match.group(1)), _NEWEST)) if match else frozenset()
+    oldest = lower_bound(str(project.get("requires-python", "")))
+    return frozenset() if oldest is None else frozenset(range(oldest[1], _NEWEST))

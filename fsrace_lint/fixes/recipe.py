@@ -72,12 +72,32 @@ class Surroundings(msgspec.Struct, frozen=True):
 
 
 class Target(msgspec.Struct, frozen=True):
-    """The input of a recipe: the file, the call, the requested fix, and its surroundings."""
+    """The input of a recipe: the file, the call, the requested fix, and its surroundings.
+
+    `oldest` returns the oldest Python version that the file must run on, or None if nothing shows it.
+    """
 
     tree: Tree
     call: cst.Call
     fix: Fix
     surroundings: Surroundings
+    oldest: Callable[[], tuple[int, int] | None] = lambda: None
+
+    def lacks(self, version: tuple[int, int]) -> bool:
+        """Check whether the file must run on an older Python version than this one."""
+        oldest = self.oldest()
+        return oldest is not None and oldest < version
+
+    def refuse_before(self, version: tuple[int, int], what: str) -> None:
+        """Refuse to write what only newer versions of Python have.
+
+        Raises:
+            RefusalError: The file must run on an older version.
+        """
+        oldest = self.oldest()
+        if oldest is not None and oldest < version:
+            needs, has = (".".join(map(str, each)) for each in (version, oldest))
+            raise RefusalError(f"{what} needs Python {needs}, and this code supports Python {has}")
 
     @property
     def effect(self) -> Effect | None:

@@ -10,9 +10,12 @@ import libcst as cst
 from libcst import matchers as m
 
 from fsrace_lint.fixes.blocks import own_line
+from fsrace_lint.fixes.downloads import refuse_other_kind, refuse_resumed, verification
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.nodes import within
+from fsrace_lint.fixes.older_strings import without_f_strings
 from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, put
+from fsrace_lint.fixes.statements import leaving
 from fsrace_lint.fixes.text import ending_of, is_path, is_text
 from fsrace_lint.fixes.tree import SCOPES
 
@@ -65,6 +68,8 @@ def publish(
     """
     _refuse_uses(target, statement, path)
     _refuse_skipping(target, statement)
+    refuse_resumed(target, path)
+    target.refuse_before((3, 3), "`os.replace()`")
     place = _unwrapped(target.tree, _bare(path))
     lines: list[cst.BaseSmallStatement] = []
     if not (_is_simple(place) or (_is_literal(place) and not is_method)):
@@ -76,19 +81,27 @@ def publish(
         target, place, path, is_pathlib=is_pathlib, keeps_suffix=keeps_suffix, is_exact=is_exact
     )
     temporary = cst.Name(_unused(target.tree, statement, _TEMPORARY))
-    lines.append(cst.Assign([cst.AssignTarget(temporary)], cst.parse_expression(text)))
+    unique = cst.parse_expression(text)
+    if target.lacks((3, 6)):
+        unique = without_f_strings(unique, target.tree.text)
+    lines.append(cst.Assign([cst.AssignTarget(temporary)], unique))
     if is_pathlib:
         move: cst.BaseExpression = cst.Attribute(temporary, cst.Name("replace"))
         arguments = [cst.Arg(place)]
     else:
         move, more = spell(target, "os", "replace", "import os")
         arguments, imports = [cst.Arg(temporary), cst.Arg(place)], (*imports, *more)
-    around = partial(
-        _between,
-        before=[own_line(target, line) for line in lines],
-        after=own_line(target, cst.Expr(cst.Call(move, arguments))),
-    )
-    return Change((put(path, temporary), TreeEdit(statement, around)), imports)
+    before = [own_line(target, line) for line in lines]
+    after = [own_line(target, cst.Expr(cst.Call(move, arguments)))]
+    checked = verification(target, statement, path)
+    if checked is None:
+        edits = [TreeEdit(statement, partial(_between, before=before, after=after))]
+    else:
+        refuse_other_kind(target, checked, path, is_pathlib=is_pathlib)
+        edits = [TreeEdit(statement, partial(_between, before=before, after=()))]
+        edits += [put(each, temporary) for each in checked.paths]
+        edits.append(TreeEdit(checked.last, partial(_between, before=(), after=after)))
+    return Change((put(path, temporary), *edits), imports)
 
 
 def _unique(
@@ -184,14 +197,10 @@ def _refuse_skipping(target: Target, statement: Whole) -> None:
     Raises:
         RefusalError: The block contains `return`, or leaves a loop around it.
     """
-    tree = target.tree
-    leaving = m.Return() | m.Break() | m.Continue()
-    for found in m.findall(statement.body, leaving) if isinstance(statement, cst.With) else ():
-        kinds = SCOPES if isinstance(found, cst.Return) else (*SCOPES, cst.For, cst.While)
-        left = next((node for node in tree.ancestors(found) if isinstance(node, kinds)), None)
-        if left is None or left in tree.ancestors(statement):
-            said = type(found).__name__.lower()
-            raise RefusalError(f"the `with` statement contains `{said}`, which would skip the rename")
+    found = leaving(target.tree, statement) if isinstance(statement, cst.With) else None
+    if found is not None:
+        said = type(found).__name__.lower()
+        raise RefusalError(f"the `with` statement contains `{said}`, which would skip the rename")
 
 
 def _unused(tree: Tree, statement: Whole, words: Sequence[str]) -> str:
@@ -249,9 +258,11 @@ def _is_literal(path: cst.BaseExpression) -> bool:
 def _between(
     statement: Whole,
     before: Sequence[cst.SimpleStatementLine],
-    after: cst.SimpleStatementLine,
+    after: Sequence[cst.SimpleStatementLine],
 ) -> cst.FlattenSentinel[cst.CSTNode]:
+    if not before:
+        return cst.FlattenSentinel([statement, *after])
     first, *rest = before
     leading = statement.leading_lines
     bare = statement.with_changes(leading_lines=())
-    return cst.FlattenSentinel([first.with_changes(leading_lines=leading), *rest, bare, after])
+    return cst.FlattenSentinel([first.with_changes(leading_lines=leading), *rest, bare, *after])

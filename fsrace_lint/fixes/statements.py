@@ -12,16 +12,35 @@ from libcst import matchers as m
 from fsrace_lint.fixes.callee import only_puts_together
 from fsrace_lint.fixes.nodes import comments
 from fsrace_lint.fixes.recipe import RefusalError, TreeEdit
+from fsrace_lint.fixes.tree import SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsrace_lint.fixes.recipe import Target
+    from fsrace_lint.fixes.tree import Tree
 
 Suite = cst.SimpleStatementLine | cst.SimpleStatementSuite
 
 _CHECKS: Final = frozenset({"exists", "lexists", "isdir", "is_dir", "isfile", "is_file"})
 _PRAGMA: Final = re.compile(r"#\s*(noqa|nosec|type:|pragma:|pylint:|pyright:|mypy:|fmt:|nosemgrep)")
+
+
+def leaving(tree: Tree, statement: cst.CSTNode) -> cst.CSTNode | None:
+    """Return a `return`, `break`, or `continue` in a statement that leaves the statement."""
+    for found in m.findall(statement, m.Return() | m.Break() | m.Continue()):
+        kinds = SCOPES if isinstance(found, cst.Return) else (*SCOPES, cst.For, cst.While)
+        left = next((node for node in tree.ancestors(found) if isinstance(node, kinds)), None)
+        if left is None or left in tree.ancestors(statement):
+            return found
+    return None
+
+
+def following(tree: Tree, statement: cst.CSTNode) -> Sequence[cst.CSTNode]:
+    """Return the statements after a statement in its block."""
+    block = tree.parents[statement]
+    body: list[cst.CSTNode] = list(block.body) if isinstance(block, cst.IndentedBlock | cst.Module) else []
+    return body[body.index(statement) + 1 :] if body else ()
 
 
 def own_statement(target: Target) -> Suite | None:

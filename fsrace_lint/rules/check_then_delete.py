@@ -59,7 +59,7 @@ from fsrace_lint.rules.base import (
     many,
     tested,
 )
-from fsrace_lint.rules.remedies import MISSING_OK, MISSING_OK_UNCHECKED
+from fsrace_lint.rules.remedies import MISSING_OK_UNCHECKED, for_late_delete
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,7 +97,7 @@ def check(project: Project) -> Iterator[Finding]:
                 f"{code(delete.path_source)} is deleted by {many(delete)} after {listed} listed it",
                 witness=check_then_act_witness(listing, delete, "FileNotFoundError"),
                 related=[Related(listing.place, "multiple processes can list it")],
-                fix=MISSING_OK.at(delete),
+                fix=for_late_delete(project, delete),
                 at_most=_at_most(project, delete),
             )
 
@@ -115,10 +115,12 @@ def _fix(project: Project, probe: ExistenceCheck, delete: Access) -> Fix:
     if is_redundant and (probe.asks_existence or (probe.asks_directory if of_directory else probe.asks_file)):
         is_shown = (project.is_used_as_directory if of_directory else project.is_used_as_file)(delete)
         if is_shown or probe.asks_existence:
-            safe = Applicability.SAFE if exact and is_shown else Applicability.UNSAFE
+            # `isfile()` also excludes a link to a directory, which would be deleted
+            alike = exact and is_shown and (probe.asks_existence or of_directory)
+            safe = Applicability.SAFE if alike else Applicability.UNSAFE
             return msgspec.structs.replace(MISSING_OK_UNCHECKED.at(delete, probe.span), applicability=safe)
     safe = Applicability.SAFE if exact else Applicability.UNSAFE
-    return msgspec.structs.replace(MISSING_OK.at(delete), applicability=safe)
+    return for_late_delete(project, delete, safe)
 
 
 def _is_hazard(delete: Access) -> bool:

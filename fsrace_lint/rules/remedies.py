@@ -156,7 +156,7 @@ EXIST_OK_UNCHECKED: Final = FixTemplate(
 ENSURE_DIR: Final = FixTemplate(
     recipe="ensure-dir",
     tier=Tier.LOCAL,
-    description="use `fsrace_lint.safe.ensure_dir()`, which retries on stale NFS answers",
+    description="call `ensure_dir()`, which retries on stale NFS answers, if `helper-module` is set",
     where_done=True,
 )
 RANK_GUARD: Final = FixTemplate(
@@ -365,6 +365,16 @@ def _on_one_rank(project: Project, access: Access, template: FixTemplate) -> Fix
     changed = template.changed(access)
     reason = project.why_not_on_one_rank(access, changed[-1]) or project.why_no_barrier(*changed)
     return _by_hand(template, reason)
+
+
+def for_late_delete(project: Project, access: Access, safe: Applicability = Applicability.UNSAFE) -> Fix:
+    """Return a fix for a path that another process can delete first, where the check for it stays.
+
+    If the code reads the path before, the failure keeps a second process from using the content too.
+    """
+    if project.is_used_before(access):
+        return _by_hand(MISSING_OK, "the failure stops a second process that read it too").at(access)
+    return msgspec.structs.replace(MISSING_OK.at(access), applicability=safe)
 
 
 def for_delete(project: Project, access: Access) -> Fix:

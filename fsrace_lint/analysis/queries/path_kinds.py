@@ -34,16 +34,14 @@ class PathKindQueries(AccessQueries):
         from the parent of another path.
         """
         path = access.path
-        if path is None:
-            return False
-        if path.is_some_parent or any(
-            operation.op in _OF_DIRECTORIES and self._is_at(call_site, operation, path)
-            for call_site, operation in self._other_operations(access)
-        ):
-            return True
-        normalize, scope = self.entry_states.paths.normalize, access.call_site.state.scope
-        joined = (normalize(each, scope) for each in self._joined(access))
-        return any(each is not None and each != path and each.is_within(path) for each in joined)
+        return path is not None and (
+            path.is_some_parent
+            or any(
+                operation.op in _OF_DIRECTORIES and self._is_at(call_site, operation, path)
+                for call_site, operation in self._other_operations(access)
+            )
+            or self._is_joined(access, path)
+        )
 
     def is_used_as_file(self, access: Access) -> bool:
         """Return whether the function of an access writes, links, or downloads a file at its path."""
@@ -94,6 +92,11 @@ class PathKindQueries(AccessQueries):
 
     def _is_at(self, call_site: CallSite, operation: Operation, path: AbstractPath) -> bool:
         return self.entry_states.paths.normalize(operation.path, call_site.state.scope) == path
+
+    def _is_joined(self, access: Access, path: AbstractPath) -> bool:
+        normalize, scope = self.entry_states.paths.normalize, access.call_site.state.scope
+        joined = (normalize(each, scope) for each in self._joined(access))
+        return any(each is not None and each != path and each.is_within(path) for each in joined)
 
     def _joined(self, access: Access) -> Iterator[m.Expr]:
         for statement in all_in(access.call_site.function.facts.body):

@@ -48,7 +48,15 @@ Meaning: TypeAlias = Literal[
     "resumption",
 ]
 Doubt: TypeAlias = Literal[
-    "filesystem", "collective", "coordinator", "undivided", "sharding", "stream", "directory"
+    "filesystem",
+    "collective",
+    "coordinator",
+    "undivided",
+    "sharding",
+    "stream",
+    "directory",
+    "checksum",
+    "claim",
 ]
 """Categories of names that make a fix more cautious if nothing else is known about the object."""
 InCommands: TypeAlias = Literal["launcher"]

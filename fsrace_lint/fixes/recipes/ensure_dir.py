@@ -8,7 +8,7 @@ import libcst as cst
 
 from fsrace_lint.fixes.arguments import argument, calling, named, needed
 from fsrace_lint.fixes.callee import api_of, is_path_method, receiver
-from fsrace_lint.fixes.coordination import helper
+from fsrace_lint.fixes.coordination import own_helper
 from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit
 from fsrace_lint.fixes.statements import own_statement
 
@@ -33,6 +33,9 @@ def recipe(target: Target) -> Change:
         raise RefusalError(
             f"`{api.removeprefix('*.')}` does not create parent directories, and `ensure_dir` would"
         )
-    function, imports = helper(target, "ensure_dir")
+    helper = own_helper(target, "ensure_dir")
+    if helper is None:
+        raise RefusalError("to retry on stale NFS answers, the fix needs the `helper-module` setting")
+    function, imports = helper
     arguments = [cst.Arg(path), *([] if mode is None else [named("mode", mode.value)])]
     return Change((TreeEdit(call, calling(function, arguments)),), imports)

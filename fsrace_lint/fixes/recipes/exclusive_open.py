@@ -20,6 +20,7 @@ def recipe(target: Target) -> Change:
     is_method = is_path_method(api, "open")
     if not is_method and api not in {"open", "io.open"}:
         raise RefusalError(f"`{api.removeprefix('*.')}` does not support exclusive creation (mode `x`)")
+    target.refuse_before((3, 3), "mode `x`")
     mode = needed(target.call, 0 if is_method and receiver(target) is not None else 1, "mode")
     if not isinstance(mode, cst.SimpleString) or mode.evaluated_value not in {"w", "wb", "wt", "w+", "wb+"}:
         raise RefusalError("the file is not opened with a literal mode such as `w` or `wb`")

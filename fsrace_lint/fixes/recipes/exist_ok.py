@@ -16,6 +16,7 @@ from fsrace_lint.fixes.recipe import Change, RefusalError, Target, TreeEdit
 from fsrace_lint.fixes.statements import own_statement, unwrap
 
 _ERROR: Final = "FileExistsError"
+_SAID: Final = "`exist_ok`"
 _THIRD: Final = 2
 _SEVENTH: Final = 6
 
@@ -37,11 +38,14 @@ def recipe(target: Target) -> Change:
             raise RefusalError(
                 "`dirs_exist_ok=False` is explicit, so failing on an existing directory is intentional"
             )
+        target.refuse_before((3, 8), "`dirs_exist_ok`")
         # Without its test the copy would run each time.
         return Change((TreeEdit(call, switch_on(call, "dirs_exist_ok", _SEVENTH, tree.newline)),))
     if api == "os.makedirs":
+        target.refuse_before((3, 2), _SAID)
         rewrite = switch_on(call, "exist_ok", _THIRD, tree.newline)
     elif is_path_method(api, "mkdir"):
+        target.refuse_before((3, 5), _SAID)
         third = _THIRD if receiver(target) is not None else _THIRD + 1
         rewrite = switch_on(call, "exist_ok", third, tree.newline)
     else:
@@ -68,6 +72,7 @@ def _is_false(argument: cst.Arg, keyword: str) -> bool:
 def _made_with_parents(target: Target) -> Change:
     """Use `os.makedirs()` in place of `os.mkdir()`, which cannot accept an existing directory."""
     call = target.call
+    target.refuse_before((3, 2), _SAID)
     keywords = {given.keyword.value for given in call.args if given.keyword is not None}
     if "dir_fd" in keywords or any(given.star for given in call.args):
         raise RefusalError("`os.makedirs()` does not accept `dir_fd`, which the call passes or may pass")

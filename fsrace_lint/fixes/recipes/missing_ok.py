@@ -7,11 +7,12 @@ from typing import Final
 import libcst as cst
 from libcst import matchers as m
 
+from fsrace_lint.catalog.lexicon import meaning, words
 from fsrace_lint.fixes.arguments import switch_on
 from fsrace_lint.fixes.callee import api_of, is_path_method, receiver
 from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import Change, RefusalError, Target, TreeEdit
-from fsrace_lint.fixes.statements import unwrap, wrap
+from fsrace_lint.fixes.statements import following, own_statement, unwrap, wrap
 from fsrace_lint.syntax.builtin_exceptions import handles
 
 _ERROR: Final = "FileNotFoundError"
@@ -26,13 +27,16 @@ def recipe(target: Target) -> Change:
     """
     tree, call = target.tree, target.call
     api = api_of(target)
-    if is_path_method(api, "unlink"):
+    removed = unwrap(target)
+    if not removed:
+        _refuse_claim(target)
+    if is_path_method(api, "unlink") and not target.lacks((3, 8)):
         first = 1 if receiver(target) is None else 0
-        return Change((TreeEdit(call, switch_on(call, "missing_ok", first, tree.newline)), *unwrap(target)))
-    if api in _SUPPRESSED or is_path_method(api, "rmdir"):
+        return Change((TreeEdit(call, switch_on(call, "missing_ok", first, tree.newline)), *removed))
+    if api in _SUPPRESSED or is_path_method(api, "rmdir", "unlink"):
         if api == "shutil.rmtree":
             _check_rmtree(call)
-        return _suppressed(target)
+        return _suppressed(target, removed)
     if api == "os.removedirs":
         raise RefusalError(
             "`os.removedirs()` also deletes empty parents, and ignoring the error would leave them in place"
@@ -48,8 +52,35 @@ def _check_rmtree(call: cst.Call) -> None:
         raise RefusalError("the call already specifies how `rmtree` handles errors")
 
 
-def _suppressed(target: Target) -> Change:
+def _refuse_claim(target: Target) -> None:
+    """Refuse a delete whose failure keeps other processes from the code after it.
+
+    Raises:
+        RefusalError: The code returns that it deleted the path, or the path is named as work for one process.
+    """
     tree = target.tree
+    line = own_statement(target)
+    later = [] if line is None else [each for each in following(tree, line) if not _only_reports(each)]
+    if not later:
+        return
+    if m.matches(later[0], m.SimpleStatementLine(body=[m.Return(m.Name("True"))])):
+        raise RefusalError("the code returns `True` only to the process that deletes the path")
+    said = tree.module.code_for_node(target.call)
+    functions = (each.name.value for each in tree.ancestors(target.call) if isinstance(each, cst.FunctionDef))
+    named = {*words(said), *words(next(functions, ""))}
+    if not named.isdisjoint(meaning("claim")) and api_of(target) != "shutil.rmtree":
+        raise RefusalError(f"`{said}` may stop all processes but one from running the code after it")
+
+
+def _only_reports(statement: cst.CSTNode) -> bool:
+    name = m.Name(m.MatchRegex("print|debug|info|warning"))
+    call = m.Call(func=name | m.Attribute(attr=name))
+    return m.matches(statement, m.SimpleStatementLine(body=[m.Expr(call)]))
+
+
+def _suppressed(target: Target, removed: tuple[TreeEdit, ...]) -> Change:
+    tree = target.tree
+    target.refuse_before((3, 4), "`contextlib.suppress()`")
     if tree.names.knows(_ERROR):
         raise RefusalError(f"the name `{_ERROR}` has another meaning in this file")
     inner: cst.CSTNode = target.call
@@ -63,7 +94,7 @@ def _suppressed(target: Target) -> Change:
         inner = node
     suppress, imports = spell(target, "contextlib", "suppress", "import contextlib")
     manager = cst.Call(func=suppress, args=[cst.Arg(cst.Name(_ERROR))])
-    return Change((wrap(target, manager), *unwrap(target)), imports)
+    return Change((wrap(target, manager), *removed), imports)
 
 
 def _is_handled(node: cst.Try | cst.TryStar) -> bool:
