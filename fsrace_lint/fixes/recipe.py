@@ -59,7 +59,8 @@ class Surroundings(msgspec.Struct, frozen=True):
 
     `idiom` returns how the file writes rank checks and barriers at a call, `collectives` the collective
     calls within a span, and `entries` the library models. `helpers` is the module of the helpers, and
-    `has_helpers` tells whether the settings name it.
+    `has_helpers` tells whether the settings name it. `is_needed` tells whether other files may use a name
+    that the file imports.
     """
 
     idiom: Callable[[Span], Idiom]
@@ -67,6 +68,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     entries: Callable[[], Catalog]
     helpers: str
     has_helpers: bool = False
+    is_needed: Callable[[str], bool] = lambda _: False
 
 
 class Target(msgspec.Struct, frozen=True):

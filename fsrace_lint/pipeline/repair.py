@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
@@ -99,6 +100,20 @@ def surroundings(run: Run, source: Source) -> Surroundings:
         entries=functools.partial(entries, run),
         helpers=chosen or catalog.HELPERS,
         has_helpers=chosen is not None,
+        is_needed=functools.partial(_is_needed, run, source.relative),
+    )
+
+
+def _is_needed(run: Run, relative: str, name: str) -> bool:
+    """Check whether another file may use a name that a file imports: by an import, or in a text."""
+    stem = relative.removesuffix(".py").rpartition("/")[2]
+    dotted = re.compile(rf"(.*\.)?{re.escape(stem)}\.{re.escape(name)}(\..*)?")
+    modules, _ = run.link()
+    facts = [module.facts for other, module in modules.items() if module is not None and other != relative]
+    return any(
+        any(row.name in {name, "*"} and row.module.rpartition(".")[2] == stem for row in each.imports)
+        or any(map(dotted.fullmatch, each.texts))
+        for each in facts
     )
 
 
