@@ -284,7 +284,6 @@ class _Repair(msgspec.Struct, frozen=True):
         reason = self.verify(repaired, tuple(finding for plan in plans for finding in plan.findings))
         return repaired.data if reason is None else reason
 
-
     def _without_unused(self, text: str) -> str:
         """Remove the imports that the fixes no longer need."""
         if self.source.relative.endswith("__init__.py"):

@@ -34,6 +34,7 @@ class Lines:
     """The lines of a text, with their endings."""
 
     def __init__(self, text: str) -> None:
+        """Split a text."""
         self._pairs = [match.groups() for match in _LINE.finditer(text)]
         self.contents = [content for content, _ in self._pairs]
 

@@ -61,7 +61,9 @@ def _is_imported_before(target: Target, local: str) -> bool:
     for block in tree.ancestors(target.call):
         if isinstance(block, cst.IndentedBlock):
             lines = list(block.body)
-            above = [line for line in lines[: lines.index(inside)] if isinstance(line, cst.SimpleStatementLine)]
+            above = [
+                line for line in lines[: lines.index(inside)] if isinstance(line, cst.SimpleStatementLine)
+            ]
             if any(tree.span(small) in spans for line in above for small in line.body):
                 return True
         if isinstance(block, SCOPES):

@@ -37,7 +37,7 @@ def unused(before: str, after: str, is_needed: Callable[[str], bool]) -> list[st
 
 
 def names_lost(before: str, after: str) -> set[str]:
-    """Return the names that a text uses, and that a changed one does not use; nothing if it does not parse."""
+    """Return the names that only the first of two texts uses; nothing if one does not parse."""
     try:
         return _used(parsed(before), before) - _used(parsed(after), after)
     except (SyntaxError, ValueError, RecursionError):
