@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +11,7 @@ from fsrace_lint import catalog
 from fsrace_lint.files.atomic_write import stale_temporaries
 from fsrace_lint.findings.finding import Applicability, Finding, Severity
 from fsrace_lint.pipeline.comments import tidy
+from fsrace_lint.pipeline.other_files import is_needed, mentioning
 from fsrace_lint.pipeline.project_link import entries
 from fsrace_lint.pipeline.run import ORDER
 from fsrace_lint.pipeline.tiers import choose, with_refusals
@@ -100,20 +100,8 @@ def surroundings(run: Run, source: Source) -> Surroundings:
         entries=functools.partial(entries, run),
         helpers=chosen or catalog.HELPERS,
         has_helpers=chosen is not None,
-        is_needed=functools.partial(_is_needed, run, source.relative),
-    )
-
-
-def _is_needed(run: Run, relative: str, name: str) -> bool:
-    """Check whether another file may use a name that a file imports: by an import, or in a text."""
-    stem = relative.removesuffix(".py").rpartition("/")[2]
-    dotted = re.compile(rf"(.*\.)?{re.escape(stem)}\.{re.escape(name)}(\..*)?")
-    modules, _ = run.link()
-    facts = [module.facts for other, module in modules.items() if module is not None and other != relative]
-    return any(
-        any(row.name in {name, "*"} and row.module.rpartition(".")[2] == stem for row in each.imports)
-        or any(map(dotted.fullmatch, each.texts))
-        for each in facts
+        is_needed=functools.partial(is_needed, run, source.relative),
+        mentioning=functools.partial(mentioning, run, source.relative),
     )
 
 
