@@ -60,12 +60,12 @@ def _is_imported_before(target: Target, local: str) -> bool:
     inside: cst.CSTNode = target.call
     for block in tree.ancestors(target.call):
         if isinstance(block, cst.IndentedBlock):
-            lines = list(block.body)
-            above = [
-                line for line in lines[: lines.index(inside)] if isinstance(line, cst.SimpleStatementLine)
-            ]
-            if any(tree.span(small) in spans for line in above for small in line.body):
-                return True
+            for line in block.body:
+                if line is inside:
+                    break
+                smalls = line.body if isinstance(line, cst.SimpleStatementLine) else ()
+                if any(tree.span(small) in spans for small in smalls):
+                    return True
         if isinstance(block, SCOPES):
             return False
         inside = block

@@ -30,7 +30,7 @@ def is_needed(run: Run, relative: str, name: str) -> bool:
 
 
 def mentioning(run: Run, relative: str, word: str) -> Iterator[tuple[str, str]]:
-    """Yield the other files with a name, or with a text that ends like a word: the path, and the content.
+    """Yield the other files with a name, or with a text that ends like a word, with their content.
 
     Args:
         run: The run.
@@ -40,7 +40,7 @@ def mentioning(run: Run, relative: str, word: str) -> Iterator[tuple[str, str]]:
     for other, facts in _others(run, relative):
         is_named = any(word in function.referenced_names for function in facts.functions)
         if is_named or any(text.endswith(word) for text in facts.texts):
-            yield run.files[other].path, run.files[other].source.text
+            yield other, run.files[other].source.text
 
 
 def _others(run: Run, relative: str) -> Iterator[tuple[str, FileFacts]]:

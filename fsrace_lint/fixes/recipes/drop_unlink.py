@@ -106,7 +106,8 @@ def _refuse_asked_for(target: Target) -> None:
         asked = [*each.args[:1], *([each.func.value] if isinstance(each.func, ast.Attribute) else [])]
         if any(ast.unparse(value) in paths for given in asked for value in bindings.values(given, 2)):
             raise RefusalError(f"line {each.lineno} checks whether the lock file exists")
-    for word in sorted({word for path in paths for word in _words(path)}):
+    words = {word for path in paths for word in _words(path)}
+    for word in sorted(words, key=lambda word: (not word.isidentifier(), word)):
         for path, text in target.surroundings.mentioning(word):
             line = _asked_at(text, word)
             if line:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fsrace_lint.fixes.recipe import Target
     from fsrace_lint.fixes.tree import Tree
 
+_SIMPLE: Final = (cst.Name, cst.Attribute)
 _SAID: Final = "the name is not spelled so that a random part could be added"
 
 
@@ -120,19 +121,19 @@ def _with(tree: Tree, path: cst.BaseExpression, unique: str) -> str:
             new = _inserted(text, unique, is_whole=len(path.parts) == 1)
             return code(path.with_deep_changes(last, value=new))
         case cst.BinaryOperation(left=left, operator=cst.Add(), right=cst.SimpleString() as right):
-            if isinstance(left, cst.Name | cst.Attribute) and _is_literal(right):
+            if isinstance(left, _SIMPLE) and _is_literal(right):
                 new = _inserted(right.raw_value, unique, is_whole=False)
                 return f"f{right.quote}{{{code(left)}}}{new}{right.quote}"
         case cst.BinaryOperation(operator=cst.Divide(), right=right):
             return code(path.with_changes(right=cst.parse_expression(_with(tree, right, unique))))
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="with_suffix")), args=[argument]):
             suffix = argument.value
-            if isinstance(owner, cst.Name | cst.Attribute) and isinstance(suffix, cst.SimpleString):
+            if isinstance(owner, _SIMPLE) and isinstance(suffix, cst.SimpleString) and _is_literal(suffix):
                 ending = f"f{suffix.quote}{{{code(owner)}.stem}}.{unique}{suffix.raw_value}{suffix.quote}"
                 return f"{code(owner)}.with_name({ending})"
         case cst.Call(args=[*_, argument]) if tree.names.meaning(path.func) == "os.path.join":
-            last = cst.parse_expression(_with(tree, argument.value, unique))
-            return code(path.with_deep_changes(argument, value=last))
+            component = cst.parse_expression(_with(tree, argument.value, unique))
+            return code(path.with_deep_changes(argument, value=component))
     raise RefusalError(_SAID)
 
 
