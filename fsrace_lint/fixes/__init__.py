@@ -22,6 +22,7 @@ from fsrace_lint.fixes.reading import BOM, TOO_DEEP, encoded, parsed, read
 from fsrace_lint.fixes.recipe import Change, RefusalError, Surroundings, Target, TreeEdit
 from fsrace_lint.fixes.recipes import load
 from fsrace_lint.fixes.tree import Tree
+from fsrace_lint.fixes.unused_imports import names_lost, unused, without_imports
 
 if TYPE_CHECKING:
     from fsrace_lint.files.spans import Span
@@ -134,6 +135,8 @@ def _in_part(parts: Parts, finding: Finding, surroundings: Surroundings, layout:
     size = len(part.source.data)
     if made.refused:
         return Alone((), made.refused[0].reason, size)
+    if names_lost(part.source.text, made.after.decode()).intersection(part.tree.names.imported):
+        return None  # the import may be unused now
     lines = frozenset(line for plan in made.plans for line in plan.change.imports)
     changed = [part.replaced(made.after.decode()), *([_imported(parts, lines, layout)] if lines else [])]
     replaced = tuple(sorted((one for one in changed if one is not None), key=lambda one: one.first))
@@ -281,6 +284,7 @@ class _Repair(msgspec.Struct, frozen=True):
             changed = _changed(self.tree, [plan.change for plan in plans])
             text = self.layout.applied(self.source.text, changed.code)
             if not self.is_part:
+                text = self._without_unused(text)
                 lines = [line for plan in plans for line in plan.change.imports]
                 text = add_imports(text, lines, self.source.newline, self.layout)
             repaired = _repaired(self.source, self.tree, text)
@@ -290,6 +294,13 @@ class _Repair(msgspec.Struct, frozen=True):
             return TOO_DEEP
         reason = self.verify(repaired, tuple(finding for plan in plans for finding in plan.findings))
         return repaired.data if reason is None else reason
+
+    def _without_unused(self, text: str) -> str:
+        """Remove the imports that the fixes no longer need."""
+        if self.source.relative.endswith("__init__.py"):
+            return text
+        names = unused(self.source.text, text, self.surroundings.is_needed)
+        return without_imports(text, names, self.source.newline, self.layout)
 
 
 def _otherwise(fix: Fix) -> Fix:

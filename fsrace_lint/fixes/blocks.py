@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 Whole = cst.SimpleStatementLine | cst.With
 
 _FUNCTIONS: Final = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
-_ASKING: Final = frozenset(
-    {"exists", "isdir", "isfile", "is_dir", "is_file", "lexists", "listdir", "iterdir"}
-)
+ASKING: Final = frozenset({"exists", "isdir", "isfile", "is_dir", "is_file", "lexists", "listdir", "iterdir"})
 _TOLD = m.Name("print") | m.Name("debug") | m.Name("info") | m.Name("warning") | m.Name("error")
 _TELLING: Final = m.Call(func=_TOLD) | m.Call(func=m.Attribute(attr=_TOLD))
 """Calls that only report a path."""
@@ -169,7 +167,7 @@ def refuse_unasked(target: Target, path: cst.BaseExpression) -> None:
         name = function.attr.value if isinstance(function, cst.Attribute) else getattr(function, "value", "")
         owner = [function.value] if isinstance(function, cst.Attribute) else []
         asked = [*owner, *(argument.value for argument in call.args[:1])]
-        if name in _ASKING and any(_said(tree, each) == spelled for each in asked):
+        if name in ASKING and any(_said(tree, each) == spelled for each in asked):
             return
     raise RefusalError(
         "no existence check of this path precedes the call, so an existing one may be outdated"
@@ -284,7 +282,7 @@ def refuse_looked_up(target: Target, statement: cst.CSTNode) -> None:
         calls = [] if test is None else m.findall(test, m.Call())
         for call in calls:
             said = target.tree.module.code_for_node(cst.ensure_type(call, cst.Call).func)
-            if said.rpartition(".")[2] in _ASKING:
+            if said.rpartition(".")[2] in ASKING:
                 raise RefusalError(
                     f"ranks can disagree on `{said}()`, and the added barrier hangs if some ranks skip it"
                 )

@@ -30,6 +30,27 @@ class _Import(NamedTuple):
     is_from: bool
 
 
+class Lines:
+    """The lines of a text, with their endings."""
+
+    def __init__(self, text: str) -> None:
+        """Split a text."""
+        self._pairs = [match.groups() for match in _LINE.finditer(text)]
+        self.contents = [content for content, _ in self._pairs]
+
+    def replaced(self, new: Sequence[str], newline: str) -> str:
+        """Return the text with other lines, and keep every byte of those that stay."""
+        old = self.contents
+        same = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), len(old))
+        rest = min(len(old), len(new)) - same
+        tail = next((n for n in range(rest) if old[-1 - n] != new[-1 - n]), rest)
+        added = [content + newline for content in new[same : len(new) - tail]]
+        kept = [content + end for content, end in self._pairs]
+        if same and not self._pairs[same - 1][1]:
+            kept[same - 1] += newline
+        return "".join((*kept[:same], *added, *kept[len(old) - tail :]))
+
+
 def add_imports(text: str, wanted: Iterable[str], newline: str, layout: Layout) -> str:
     """Add each import line once, and keep every other byte.
 
@@ -40,17 +61,8 @@ def add_imports(text: str, wanted: Iterable[str], newline: str, layout: Layout) 
         layout: The layout of the file.
     """
     for line in sorted(set(wanted)):
-        pairs = [match.groups() for match in _LINE.finditer(text)]
-        old = [content for content, _ in pairs]
-        new = _with_line(old, line, layout)
-        same = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), len(old))
-        rest = min(len(old), len(new)) - same
-        tail = next((n for n in range(rest) if old[-1 - n] != new[-1 - n]), rest)
-        added = [content + newline for content in new[same : len(new) - tail]]
-        kept = [content + end for content, end in pairs]
-        if same and not pairs[same - 1][1]:
-            kept[same - 1] += newline
-        text = "".join((*kept[:same], *added, *kept[len(old) - tail :]))
+        lines = Lines(text)
+        text = lines.replaced(_with_line(lines.contents, line, layout), newline)
     return text
 
 
@@ -58,10 +70,21 @@ def _with_line(lines: Sequence[str], line: str, layout: Layout) -> list[str]:
     """Add a line where a person would; where the file was sorted, the way that keeps it so."""
     block = _Block(lines, layout)
     plain, end = block.added(line)
-    if not block.imports or "\f" in "".join(lines[: block.end]):
-        return plain
-    before = "\n".join((*lines[: block.end], ""))
-    after = "\n".join((*plain[:end], ""))
+    return _sorted(lines[: block.end], plain, end, layout) if block.imports else plain
+
+
+def sorted_again(lines: Sequence[str], changed: Sequence[str], layout: Layout) -> Sequence[str]:
+    """Sort the changed lines of a file whose imports were sorted, and are fewer now."""
+    old, new = _Block(lines, layout), _Block(changed, layout)
+    return _sorted(lines[: old.end], changed, new.end, layout) if new.imports else changed
+
+
+def _sorted(old: Sequence[str], changed: Sequence[str], end: int, layout: Layout) -> list[str]:
+    """Sort the lines up to an end as the old ones are sorted, if they are."""
+    if "\f" in "".join(old):
+        return [*changed]
+    before = "\n".join((*old, ""))
+    after = "\n".join((*changed[:end], ""))
     clean = [config for config in layout.sortings if sorted_by(config, before) == before]
     made = [after, *(text for config in clean if (text := sorted_by(config, after)) is not None)]
 
@@ -70,7 +93,7 @@ def _with_line(lines: Sequence[str], line: str, layout: Layout) -> list[str]:
         return all(stay[:1]), sum(stay)
 
     best = max(made, key=kept)
-    return [*best.split("\n")[:-1], *plain[end:]]
+    return [*best.split("\n")[:-1], *changed[end:]]
 
 
 class _Block:

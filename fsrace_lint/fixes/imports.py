@@ -22,7 +22,8 @@ def spell(target: Target, module: str, name: str, line: str) -> tuple[cst.BaseEx
     full = f"{module}{'' if module.endswith('.') else '.'}{name}"
     for local, bindings in target.tree.names.imported.items():
         meaning = bindings[0].meaning
-        if meaning in (full, module) and _standing(target, local, meaning) == (True, None):
+        is_there = _standing(target, local, meaning) == (True, None) or _is_imported_before(target, local)
+        if meaning in (full, module) and is_there:
             return _reference(local, None if meaning == full else name), ()
     direct = line.startswith("from ")
     added = name if direct else module
@@ -47,6 +48,28 @@ def _standing(target: Target, local: str, meaning: str) -> tuple[bool, str | Non
     if tops and min(tops) > tree.span(target.call):
         return True, f"`{local}` is imported only after this line"
     return bool(tops), None
+
+
+def _is_imported_before(target: Target, local: str) -> bool:
+    """Check whether an import always runs before the target, in the same function, and binds the name."""
+    tree = target.tree
+    bindings = tree.names.imported.get(local, ())
+    if len({binding.meaning for binding in bindings}) != 1 or local in tree.names.bound:
+        return False
+    spans = {binding.standing.span for binding in bindings}
+    inside: cst.CSTNode = target.call
+    for block in tree.ancestors(target.call):
+        if isinstance(block, cst.IndentedBlock):
+            for line in block.body:
+                if line is inside:
+                    break
+                smalls = line.body if isinstance(line, cst.SimpleStatementLine) else ()
+                if any(tree.span(small) in spans for small in smalls):
+                    return True
+        if isinstance(block, SCOPES):
+            return False
+        inside = block
+    return False
 
 
 def _reference(local: str, attribute: str | None) -> cst.BaseExpression:

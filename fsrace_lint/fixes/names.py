@@ -121,9 +121,13 @@ def count_bindings(scope: cst.CSTNode, name: str) -> int:
 
 
 class _Collected:
-    """The names bound in a node, and its imports with their meaning and statement."""
+    """The names bound in a node, and its imports with their meaning and statement.
+
+    A method binds no name that code outside of the body of its class can read.
+    """
 
     def __init__(self, scope: cst.CSTNode) -> None:
+        self._methods: set[cst.CSTNode] = set()
         self.imported: dict[str, list[tuple[str, ImportStatement]]] = {}
         self.bound: list[str] = []
         self.starred: set[str] = set()
@@ -138,7 +142,10 @@ class _Collected:
         elif isinstance(node, _TARGETS):
             self._bind(node.target)
         elif isinstance(node, _NAMED):
-            self._bind(node.name)
+            if isinstance(node, cst.ClassDef):
+                self._methods.update(node.body.body)
+            if node not in self._methods:
+                self._bind(node.name)
         elif isinstance(node, cst.MatchMapping):
             self._bind(node.rest)
 

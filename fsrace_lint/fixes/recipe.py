@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import libcst as cst
@@ -60,7 +60,8 @@ class Surroundings(msgspec.Struct, frozen=True):
     `idiom` returns how the file writes rank checks and barriers at a call, `collectives` the collective
     calls within a span, and `entries` the library models. `own` returns how a call can use a helper of the
     project, by its key in the settings. `helpers` is the module of the helpers, and `has_helpers` tells
-    whether the settings name it.
+    whether the settings name it. `is_needed` tells whether other files may use a name that the file imports,
+    and `mentioning` returns the path and the text of the other files with a word.
     """
 
     idiom: Callable[[Span], Idiom]
@@ -69,6 +70,8 @@ class Surroundings(msgspec.Struct, frozen=True):
     helpers: str
     has_helpers: bool = False
     own: Callable[[str, Span], tuple[OwnHelper, ...]] = lambda _kind, _span: ()
+    is_needed: Callable[[str], bool] = lambda _: False
+    mentioning: Callable[[str], Iterable[tuple[str, str]]] = lambda _: ()
 
 
 class Target(msgspec.Struct, frozen=True):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fsrace_lint.fixes.recipe import Target
     from fsrace_lint.fixes.tree import Tree
 
-_TEMPORARY: Final = ("tmp_path", "temp_path", "temporary_path")
+TEMPORARY: Final = ("tmp_path", "temp_path", "temporary_path")
 _DESTINATION: Final = ("path", "file_path", "target_path")
 _OPENING: Final = m.Call(
     func=m.Name("open") | m.Attribute(attr=m.Name("open")),
@@ -73,18 +73,15 @@ def publish(
     place = _unwrapped(target.tree, _bare(path))
     lines: list[cst.BaseSmallStatement] = []
     if not (_is_simple(place) or (_is_literal(place) and not is_method)):
-        name = cst.Name(_unused(target.tree, statement, _DESTINATION))
+        name = cst.Name(unused_name(target.tree, statement, _DESTINATION))
         lines.append(cst.Assign([cst.AssignTarget(name)], place))
         place = name
     is_pathlib = is_method or (is_path(target.tree, path) and not target.tree.names.is_module("os"))
     text, imports = _unique(
         target, place, path, is_pathlib=is_pathlib, keeps_suffix=keeps_suffix, is_exact=is_exact
     )
-    temporary = cst.Name(_unused(target.tree, statement, _TEMPORARY))
-    unique = cst.parse_expression(text)
-    if target.lacks((3, 6)):
-        unique = without_f_strings(unique, target.tree.text)
-    lines.append(cst.Assign([cst.AssignTarget(temporary)], unique))
+    temporary = cst.Name(unused_name(target.tree, statement, TEMPORARY))
+    lines.append(cst.Assign([cst.AssignTarget(temporary)], parsed(target, text)))
     if is_pathlib:
         move: cst.BaseExpression = cst.Attribute(temporary, cst.Name("replace"))
         arguments = [cst.Arg(place)]
@@ -102,6 +99,12 @@ def publish(
         edits += [put(each, temporary) for each in checked.paths]
         edits.append(TreeEdit(checked.last, partial(_between, before=(), after=after)))
     return Change((put(path, temporary), *edits), imports)
+
+
+def parsed(target: Target, text: str) -> cst.BaseExpression:
+    """Parse an expression, and write its f-strings as the oldest supported Python can read them."""
+    expression = cst.parse_expression(text)
+    return without_f_strings(expression, target.tree.text) if target.lacks((3, 6)) else expression
 
 
 def _unique(
@@ -203,7 +206,7 @@ def _refuse_skipping(target: Target, statement: Whole) -> None:
         raise RefusalError(f"the `with` statement contains `{said}`, which would skip the rename")
 
 
-def _unused(tree: Tree, statement: Whole, words: Sequence[str]) -> str:
+def unused_name(tree: Tree, statement: Whole, words: Sequence[str]) -> str:
     """Return a name for a variable of the function that a statement is in: the first free word.
 
     A nested statement takes the next word, because the outer one can get the same fix.

@@ -112,13 +112,32 @@ def ending_of(tree: Tree, expression: cst.BaseExpression, seen: frozenset[str] =
             return _suffix(last)
         case cst.BinaryOperation(operator=cst.Add() | cst.Divide(), right=right):
             return ending_of(tree, right, seen)
+        case cst.BinaryOperation(left=template, operator=cst.Modulo()):
+            return ending_of(tree, template, seen)
+        case cst.Call(func=cst.Attribute(value=template, attr=cst.Name(value="format"))):
+            return ending_of(tree, template, seen)
         case cst.Call(args=[*_, last_part]) if _meaning(tree, expression.func) == "os.path.join":
             return ending_of(tree, last_part.value, seen)
         case cst.Name(value=word) if word not in seen:
-            bound = _bound_by(tree, expression)
+            bound = _bound_by(tree, expression) or _appended(tree, expression)
             if isinstance(bound, cst.BaseExpression):
                 return ending_of(tree, bound, seen | {word})
     return ""
+
+
+def _appended(tree: Tree, name: cst.Name) -> cst.BaseExpression | None:
+    """Return what the last statement that changes a name appends to it, if it always runs."""
+    scope = _scope(tree, name)
+    word = m.Name(name.value)
+    known = m.findall(scope, m.AssignTarget(word) | m.AugAssign(target=word))
+    if not isinstance(scope, cst.FunctionDef) or len(known) != count_bindings(scope, name.value):
+        return None
+    last = max(known, key=tree.begin, default=None)
+    line = None if last is None else tree.parents[last]
+    is_always_run = line is not None and tree.parents[line] is scope.body
+    if isinstance(last, cst.AugAssign) and is_always_run and tree.begin(last) < tree.begin(name):
+        return last.value if isinstance(last.operator, cst.AddAssign) else None
+    return None
 
 
 def _suffix(text: str) -> str:

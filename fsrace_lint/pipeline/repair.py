@@ -11,6 +11,7 @@ from fsrace_lint import catalog
 from fsrace_lint.files.atomic_write import stale_temporaries
 from fsrace_lint.findings.finding import Applicability, Finding, Severity
 from fsrace_lint.pipeline.comments import tidy
+from fsrace_lint.pipeline.other_files import is_needed, mentioning
 from fsrace_lint.pipeline.project_link import entries
 from fsrace_lint.pipeline.run import ORDER
 from fsrace_lint.pipeline.tiers import choose, with_refusals
@@ -100,6 +101,8 @@ def surroundings(run: Run, source: Source) -> Surroundings:
         helpers=chosen or catalog.HELPERS,
         has_helpers=chosen is not None,
         own=functools.partial(run.own_helpers, source.relative),
+        is_needed=functools.partial(is_needed, run, source.relative),
+        mentioning=functools.partial(mentioning, run, source.relative),
     )
 
 

@@ -54,7 +54,7 @@ from fsrace_lint.rules.base import (
     many,
     related,
 )
-from fsrace_lint.rules.remedies import MKSTEMP, TEMPORARY_FOLDER
+from fsrace_lint.rules.remedies import TEMPORARY_FOLDER, UNIQUE_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +68,7 @@ RULE = Rule(
     name="fixed-temp-name",
     cwe=377,
     is_tentative=True,
-    remedies=(MKSTEMP, TEMPORARY_FOLDER),
+    remedies=(UNIQUE_NAME, TEMPORARY_FOLDER),
     promises=(Promise.TRUNC, Promise.RENAME),
 )
 
@@ -120,6 +120,6 @@ def _finding(project: Project, access: Access) -> Finding:
             *(() if used is None else (related(used, "moved or deleted here"), *done_at(used))),
             *done_at(access),
         ),
-        fix=(TEMPORARY_FOLDER if access.op == "mkdir" else MKSTEMP).at(access),
+        fix=(TEMPORARY_FOLDER if access.op == "mkdir" else UNIQUE_NAME).at(access),
         strict=by_pid or not sure or access.operation.appends or access.is_one_of_group,
     )

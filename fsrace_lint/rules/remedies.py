@@ -198,6 +198,12 @@ STAGE_BESIDE: Final = FixTemplate(
 MKSTEMP: Final = FixTemplate(
     recipe="mkstemp", tier=Tier.ATOMIC, description="create the file with `tempfile.mkstemp()`"
 )
+UNIQUE_NAME: Final = FixTemplate(
+    recipe="unique-name",
+    tier=Tier.ATOMIC,
+    description="add a random part to the temporary name",
+    where_done=True,
+)
 OWN_FILE: Final = FixTemplate(
     recipe="mkstemp",
     tier=Tier.ATOMIC,

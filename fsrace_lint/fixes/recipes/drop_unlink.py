@@ -14,7 +14,7 @@ from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, drop, put
 from fsrace_lint.fixes.statements import own_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from fsrace_lint.fixes.recipe import Target
 
@@ -85,7 +85,7 @@ def _name(function: cst.BaseExpression) -> str:
 
 
 def _refuse_asked_for(target: Target) -> None:
-    """Refuse where the file asks whether the lock file exists, except before it deletes the file.
+    """Refuse where a file asks whether the lock file exists, except before it deletes the lock file.
 
     Raises:
         RefusalError: The lock file would now always exist.
@@ -106,3 +106,37 @@ def _refuse_asked_for(target: Target) -> None:
         asked = [*each.args[:1], *([each.func.value] if isinstance(each.func, ast.Attribute) else [])]
         if any(ast.unparse(value) in paths for given in asked for value in bindings.values(given, 2)):
             raise RefusalError(f"line {each.lineno} checks whether the lock file exists")
+    words = {word for path in paths for word in _words(path)}
+    for word in sorted(words, key=lambda word: (not word.isidentifier(), word)):
+        for path, text in target.surroundings.mentioning(word):
+            line = _asked_at(text, word)
+            if line:
+                raise RefusalError(f"`{path}` may check on line {line} whether the lock file exists")
+
+
+def _words(path: str) -> Iterator[str]:
+    """Yield the words by which another file can mean a path: the last text in it, or an attribute."""
+    match ast.parse(path, mode="eval").body:
+        case ast.Attribute(attr=name):
+            yield name
+        case other:
+            texts = [each.value for each in ast.walk(other) if isinstance(each, ast.Constant)]
+            said = [text.rpartition("/")[2] for text in texts if isinstance(text, str)]
+            yield from [word for word in said if word][-1:]
+
+
+def _asked_at(text: str, word: str) -> int:
+    """Return the line where a file may check whether such a path exists, or 0."""
+    module = ast.parse(text)
+    for each in FileBindings(module, 0).checks(_ASKING, _DELETING):
+        bindings = FileBindings(module, each.lineno)
+        asked = [*each.args[:1], *([each.func.value] if isinstance(each.func, ast.Attribute) else [])]
+        values = (value for given in asked for value in bindings.values(given, 2))
+        if any(_means(node, word) for value in values for node in ast.walk(value)):
+            return each.lineno
+    return 0
+
+
+def _means(node: ast.AST, word: str) -> bool:
+    is_text = isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.endswith(word)
+    return is_text or (isinstance(node, ast.Attribute) and node.attr == word)

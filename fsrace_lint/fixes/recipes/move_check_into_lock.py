@@ -39,17 +39,16 @@ def _moved(target: Target, branch: cst.If, lock: cst.With) -> Change:
         raise RefusalError("the check is part of an `if`/`else` chain")
     if not isinstance(block, cst.IndentedBlock) or block.body[-1] is not lock:
         raise RefusalError("the locked block is not the last statement under the check")
-    if not isinstance(lock.body, cst.IndentedBlock) or block.footer or lock.body.footer:
-        raise RefusalError("a comment would be lost")
-    if block.header.comment is not None:
-        raise RefusalError("a comment would be lost")
+    if not isinstance(lock.body, cst.IndentedBlock):
+        raise RefusalError("the locked block is on the line of its `with` statement")
 
     def swapped(node: cst.If) -> cst.FlattenSentinel[cst.BaseStatement]:
         inner = cst.ensure_type(node.body, cst.IndentedBlock)
         *before, held = inner.body
         context = cst.ensure_type(held, cst.With)
-        asked = node.with_changes(body=context.body, leading_lines=())
-        body = inner.with_changes(body=[asked])
+        work = cst.ensure_type(context.body, cst.IndentedBlock)
+        asked = node.with_changes(body=work.with_changes(header=inner.header), leading_lines=())
+        body = inner.with_changes(body=[asked], header=work.header)
         leading = [] if before else node.leading_lines
         moved = context.with_changes(body=body, leading_lines=[*leading, *context.leading_lines])
         if before:
