@@ -11,6 +11,7 @@ from fsrace_lint.cli.commands import fixing, stdin, write
 from fsrace_lint.cli.commands.grouped_options import Grouped
 from fsrace_lint.cli.commands.options import choosing, leave, run
 from fsrace_lint.cli.commands.progress_bar import Watch, talking
+from fsrace_lint.engine.parallel import machine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,7 +70,9 @@ def fix(
 
         fix_interactive.ask(paths, choices, watch, clean=require_clean, color=color)
     handed = stdin.taken(paths, choices)
-    results, checked = run(paths, choices, watch, results=False, held=True, handed=handed)
+    results, checked = run(
+        paths, choices, watch, results=False, held=True, handed=handed, jobs=machine.cpus()
+    )
     made = fixing.patches_of(results, choices, watch)
     patches = [patch for _, part in made for patch in part]
     fixed = [finding for patch in patches for finding in patch.applied]
