@@ -59,7 +59,9 @@ class _Commands(CommandGroup):
             expected = (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError)
             with _visible_mistakes(), internal_error.guard(*expected):
                 return super().invoke(ctx)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
+            if str(error):
+                click.echo(visible(str(error)), err=True)
             ctx.exit(INTERRUPTED)
         except internal_error.InternalError as error:
             click.echo(visible(f"Error: {error}"), err=True)

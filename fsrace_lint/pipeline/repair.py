@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING, Final
 from fsrace_lint import catalog
 from fsrace_lint.files.atomic_write import stale_temporaries
 from fsrace_lint.findings.finding import Applicability, Finding, Severity
-from fsrace_lint.pipeline.comments import tidy
+from fsrace_lint.pipeline.comments import tidy, with_data
 from fsrace_lint.pipeline.other_files import is_needed, mentioning
 from fsrace_lint.pipeline.project_link import entries
 from fsrace_lint.pipeline.run import ORDER
 from fsrace_lint.pipeline.tiers import choose, with_refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from fsrace_lint.files.source import Source
     from fsrace_lint.fixes import Patch, Surroundings
     from fsrace_lint.pipeline.run import Checked, Run
 
+_ROUNDS: Final = 3
+"""The maximum number of times that the fixes of a file are made, each time with more checks."""
 _GROUP: Final = len("FSR1")
 """The length of the part of a code that related rules have in common."""
 
@@ -53,19 +55,19 @@ def _repair(run: Run, checked: Checked, fixable: Sequence[Finding]) -> list[Patc
     """Apply the fixes of the code.
 
     All fixed files are checked together, so the project is linked once and not for each file. If that check
-    shows a problem, the files concerned are fixed again, with a check after each fix.
+    shows a problem, the files concerned are fixed again on top of the others, with a check after each fix.
+    These checks look only where problems were, so all files are checked together once more.
     """
     from fsrace_lint import fixes  # noqa: PLC0415  # libcst is loaded only if there is something to fix
 
     by_path = _by_path(fixable)
-    changed: dict[str, Source] = {}
     is_unsafe = any(finding.fix and finding.fix.applicability is Applicability.UNSAFE for finding in fixable)
-    trial = _Trial(run, sorted(by_path), everywhere=is_unsafe)
+    trial = _Trial(run, everywhere=is_unsafe)
 
-    def attempt(path: str, verify: fixes.Verify) -> Patch:
+    def attempt(path: str) -> Patch:
         source = checked.sources[path]
         try:
-            return fixes.repair(source, by_path[path], verify, surroundings(run, source))
+            return fixes.repair(source, by_path[path], trial.verify, surroundings(run, source))
         except Exception as error:
             if os.environ.get("FSRACE_DEBUG"):
                 raise
@@ -74,19 +76,17 @@ def _repair(run: Run, checked: Checked, fixable: Sequence[Finding]) -> list[Patc
             refused = tuple(fixes.Refusal(finding, reason) for finding in by_path[path])
             return fixes.Patch(source.file, path, source.data, source.data, (), refused)
 
-    def draft(path: str) -> Patch:
-        def take(repaired: Source, _fixed: tuple[Finding, ...]) -> None:
-            changed[path] = repaired
-
-        patch = attempt(path, take)
-        run.observer.step()
-        return patch
-
-    run.observer.stage("Repairing", len(by_path))
-    drafts = [draft(path) for path in by_path]
-    applied = [finding for patch in drafts for finding in patch.applied]
-    suspects = trial.suspects(changed.values(), applied) if changed else frozenset[str]()
-    return [attempt(patch.path, trial.verify) if patch.path in suspects else patch for patch in drafts]
+    patches: dict[str, Patch] = {}
+    wanted = frozenset(by_path)
+    while wanted:
+        trial.restart([patch for path, patch in patches.items() if path not in wanted], checked.sources)
+        run.observer.stage("Repairing", len(wanted))
+        for path in sorted(wanted):
+            patches[path] = attempt(path)
+            trial.accept(patches[path], checked.sources[path])
+            run.observer.step()
+        wanted = trial.suspects()
+    return [patches[path] for path in by_path]
 
 
 def surroundings(run: Run, source: Source) -> Surroundings:
@@ -135,49 +135,92 @@ def sweep(run: Run) -> None:
 class _Trial:
     """The findings of all rules, selected or not, before and after some files are fixed."""
 
-    def __init__(self, run: Run, paths: Iterable[str], *, everywhere: bool) -> None:
+    def __init__(self, run: Run, *, everywhere: bool) -> None:
         """Prepare a trial. The findings before the fixes are computed on first use.
 
         Args:
             run: The run.
-            paths: The files to check.
-            everywhere: Whether to check all files of the project.
+            everywhere: Whether to check all files of the project, and not only the fixed ones.
         """
-        self._run = run
-        self._paths = frozenset(paths)
+        self._run = self._fixed_run = run
         self._everywhere = everywhere
-        self._before: list[Finding] | None = None
+        self._fixed: dict[str, tuple[Finding, ...]] = {}
+        """The fixed findings of each file that was changed."""
+        self._round = 0
+        self._places: frozenset[str] = frozenset()
+        """The files where problems were found."""
+        self._before: dict[frozenset[str] | None, list[Finding]] = {}
 
-    def suspects(self, changed: Iterable[Source], fixed: Sequence[Finding]) -> frozenset[str]:
+    def restart(self, patches: Iterable[Patch], sources: Mapping[str, Source]) -> None:
+        """Begin a round with the patches that are kept."""
+        self._round += 1
+        self._fixed_run, self._fixed = self._run, {}
+        for patch in patches:
+            self.accept(patch, sources[patch.path])
+
+    def accept(self, patch: Patch, source: Source) -> None:
+        """Add the patch of a file to those that are kept."""
+        if patch.after != patch.before:
+            self._fixed[patch.path] = patch.applied
+            self._fixed_run = self._fixed_run.with_sources(with_data(source, patch.after))
+
+    def suspects(self) -> frozenset[str]:
         """Return the paths of the fixed files that may have caused a problem."""
-        sources = tuple(changed)
-        bad = {finding.place.path for finding, _ in self._problems(sources, fixed)}
-        repaired = frozenset(source.path for source in sources)
-        return repaired if bad - repaired else repaired & bad
+        fixed = frozenset(self._fixed)
+        if not fixed or self._is_last:
+            return frozenset()
+        problems = self._problems(self._fixed_run, (), None if self._everywhere else fixed, counted=True)
+        bad = frozenset(finding.place.path for finding, _ in problems)
+        self._places |= bad
+        return fixed if bad - fixed else bad
 
     def verify(self, changed: Source, fixed: tuple[Finding, ...]) -> str | None:
-        """Return why a fixed file is unacceptable (a finding remains or is new), or None."""
-        for finding, is_new in self._problems((changed,), fixed):
+        """Return why a fixed file is unacceptable (a finding remains or is new), or None.
+
+        In the first round, each file is accepted, because all are checked together at its end. The last round
+        looks at all files that may matter, and the second one only where problems were.
+        """
+        if self._round == 1:
+            return None
+        wanted: frozenset[str] | None = self._places | {changed.path}
+        if self._is_last:
+            wanted = None if self._everywhere else frozenset((*self._fixed, changed.path))
+        for finding, is_new in self._problems(self._fixed_run.with_sources(changed), fixed, wanted):
             if is_new:
                 return f"the fix would cause {finding.code} in `{finding.function}`: {finding.message}"
             return f"{finding.code} would still be reported after the fix"
         return None
 
+    @property
+    def _is_last(self) -> bool:
+        return self._round == _ROUNDS
+
     def _problems(
-        self, changed: Sequence[Source], fixed: Sequence[Finding]
+        self,
+        run: Run,
+        more: Sequence[Finding],
+        wanted: frozenset[str] | None,
+        *,
+        counted: bool = False,
     ) -> Iterator[tuple[Finding, bool]]:
         """Yield findings that remain or are new after the fixes, each with whether it is new.
 
         A finding of a related rule that is not more severe is what a fix may leave of the finding. Where
         processes wait for each other, it is a new one.
+
+        Args:
+            run: The run with the fixed files.
+            more: The fixed findings, besides those of the files that are kept.
+            wanted: The files to check. None for all.
+            counted: Whether the progress counts the files.
         """
-        if self._before is None:
-            self._before = self._run.everything(self._paths, everywhere=self._everywhere)
-        repaired = frozenset(source.path for source in changed)
-        after = self._run.with_sources(*changed).everything(repaired, everywhere=self._everywhere)
-        expected = Counter(map(_identity, self._before)) - Counter(map(_identity, fixed))
+        if wanted not in self._before:
+            self._before[wanted] = self._run.everything(wanted)
+        before, after = self._before[wanted], run.everything(wanted, counted=counted)
+        fixed = [*more, *(finding for findings in self._fixed.values() for finding in findings)]
+        expected = Counter(map(_identity, before)) - Counter(map(_identity, fixed))
         excess = Counter(map(_identity, after)) - expected
-        told = {(*_identity(finding), _said(finding)) for finding in self._before}
+        told = {(*_identity(finding), _said(finding)) for finding in before}
         weaker = {
             (*_kind(finding), left)
             for finding in fixed

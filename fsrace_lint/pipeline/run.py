@@ -131,6 +131,8 @@ class Run:
         """What the daemon passes from run to run. The previous run can then no longer be used."""
         same = before is not None and before.links == self.links and before.is_launched_as(self)
         self._linked = before.linked_as(self.files) if same and before is not None else None
+        self._judged: dict[str, JudgedFindings] = {}
+        """The results of `check` by file."""
         self.verdicts = CachedResults(self, None if memory is None else memory.results)
 
     def _read(self, found: Iterable[Found], asked: Container[str], reader: Reader) -> None:
@@ -167,6 +169,7 @@ class Run:
         """
         looked = self._looked(silenced=silenced)
         results = [one.judged for one in looked]
+        self._judged = dict(zip(self.targets, results, strict=True))
         findings = [*self._unread(), *(f for result in results for f in (*result.kept, *result.unused))]
         silent = [item for one in looked for item in one.silenced]
         problems = [problem for one in looked for problem in one.problems]
@@ -202,15 +205,25 @@ class Run:
         for _ in looked:
             self.observer.step()
         if unknown:
-            looked |= self._judge(unknown, silenced=silenced)
+            looked |= self.judge(unknown, silenced=silenced)
         return [looked[relative] for relative in self.targets]
 
-    def _judge(self, unknown: Sequence[str], *, silenced: bool) -> dict[str, FileResult]:
+    def judge(
+        self, unknown: Sequence[str], *, silenced: bool = False, counted: bool = True
+    ) -> dict[str, FileResult]:
+        """Run the rules on some files of the linked project, and return the result of each.
+
+        Args:
+            unknown: The paths relative to the project root.
+            silenced: Whether to also list operations that were analyzed and not reported.
+            counted: Whether the progress counts the files.
+        """
         from fsrace_lint.engine.parallel.workers import Task  # noqa: PLC0415  # not needed if all results are cached
 
         look = Task(functools.partial(self._look, silenced=silenced), FileResult, "query", one_first=True)
         sizes = [self.files[relative].size for relative in unknown]
-        looked = dict(zip(unknown, look.each(unknown, sizes, self.jobs, self.observer), strict=True))
+        observer = self.observer if counted else SILENT
+        looked = dict(zip(unknown, look.each(unknown, sizes, self.jobs, observer), strict=True))
         for relative, one in looked.items():
             if not one.problems:
                 self.verdicts.put(relative, one.judged)
@@ -281,26 +294,32 @@ class Run:
 
         return project_link.judged_of(self, relative, found)
 
-    def everything(self, paths: Container[str], *, everywhere: bool) -> list[Finding]:
+    def everything(self, paths: Container[str] | None, *, counted: bool = False) -> list[Finding]:
         """Return the findings of all rules, whether they are selected or not.
 
         Args:
-            paths: The files to check, as `Place.path`.
-            everywhere: Whether to check all files of the project.
+            paths: The files to check, as `Place.path`. None for all files of the project.
+            counted: Whether the progress counts the files, as a stage.
 
         Returns:
             The findings of the profile, and all findings about the order of processes. Fixes must not add to
             these.
         """
-        every = copy.copy(self)
-        every.settings = with_everywhere(self.settings, select=(), ignore=(), baseline="")
-        every.verdicts = CachedResults()
-        found: list[Finding] = []
-        for relative, file in self.files.items():
-            if everywhere or file.path in paths:
-                judged = every.check_file(relative, [])
-                found += (*judged.kept, *(f for f in judged.withheld if f.code.startswith(ORDER)))
-        return sorted(found, key=Finding.sort_key)
+        wanted = [name for name, file in self.files.items() if paths is None or file.path in paths]
+        settings = with_everywhere(self.settings, select=(), ignore=(), baseline="")
+        known = self._judged if settings == self.settings else {}
+        judged = [known[name] for name in wanted if name in known]
+        unknown = [name for name in wanted if name not in known]
+        if unknown:
+            every = copy.copy(self)
+            every.settings, every.verdicts, every.targets = settings, CachedResults(), wanted
+            every.link()
+            if counted:
+                self.observer.stage("Verifying", len(unknown))
+            unknown.sort(key=lambda relative: not self.files[relative].parsed)
+            judged += [one.judged for one in every.judge(unknown, counted=counted).values()]
+        orders = (f for one in judged for f in one.withheld if f.code.startswith(ORDER))
+        return sorted([*(f for one in judged for f in one.kept), *orders], key=Finding.sort_key)
 
     def settings_at(self, path: str) -> Settings:
         """Return the settings that apply to a file, given by its path as reported."""
@@ -384,7 +403,7 @@ class Run:
         other.settings, other.baselines, other.named = self.settings, self.baselines, self.named
         other.observer, other.jobs = self.observer, self.jobs
         other.memory, other.verdicts, other.streaming, other.reuse = None, CachedResults(), False, None
-        other.unreadable = []
+        other.unreadable, other._judged = [], {}
         other.links, other.symlinks, other.listings = self.links, self.symlinks, self.listings
         other.launch_files = self.launch_files
         other.targets = [source.relative for source in changed]

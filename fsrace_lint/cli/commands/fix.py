@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fsrace_lint.cli import terminal
+from fsrace_lint.cli import interrupts, terminal
 from fsrace_lint.cli.commands import fixing, stdin, write
 from fsrace_lint.cli.commands.grouped_options import Grouped
 from fsrace_lint.cli.commands.options import choosing, leave, run
 from fsrace_lint.cli.commands.progress_bar import Watch, talking
+from fsrace_lint.engine.parallel import machine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,6 +37,7 @@ Examples:
 @write.option
 @talking
 @click.option("--color/--no-color", default=None, help="Color the diff.  [default: on a terminal]")
+@interrupts.telling
 def fix(
     paths: tuple[Path, ...],
     *,
@@ -53,7 +55,7 @@ def fix(
     With standard input, the fixed text is written to standard output.
 
     Exit status: 0 if no findings remain, 1 if findings remain (with --diff: if a file would change), 2 if
-    the usage or the settings are invalid, a file cannot be written, or the run fails.
+    the usage or the settings are invalid, a file cannot be written, or the run fails, 130 after Ctrl-C.
     """
     watch = Watch(choices, color=color)
     modes = {"--diff": only_diff, "--interactive": interactive, "--commit": commit}
@@ -69,7 +71,9 @@ def fix(
 
         fix_interactive.ask(paths, choices, watch, clean=require_clean, color=color)
     handed = stdin.taken(paths, choices)
-    results, checked = run(paths, choices, watch, results=False, held=True, handed=handed)
+    results, checked = run(
+        paths, choices, watch, results=False, held=True, handed=handed, jobs=machine.cpus()
+    )
     made = fixing.patches_of(results, choices, watch)
     patches = [patch for _, part in made for patch in part]
     fixed = [finding for patch in patches for finding in patch.applied]

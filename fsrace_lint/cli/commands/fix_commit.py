@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from fsrace_lint import report, rules
-from fsrace_lint.cli import manual, terminal
+from fsrace_lint.cli import interrupts, manual, terminal
 from fsrace_lint.cli.commands import fixing, write
 from fsrace_lint.cli.commands.options import leave, run
 from fsrace_lint.cli.terminal import FAILED
@@ -59,7 +59,10 @@ def commit(paths: tuple[Path, ...], choices: dict[str, Any], watch: Watch) -> No
             results, checked = run(paths, choices, watch, results=False, held=True)
             only = [(ran, _only(one, code)) for ran, one in results]
             made = fixing.patches_of(only, choices, watch, tidied=code == suppressions.CODE)
-            fixed += _commit(repository, code, made, watch, done, refused)
+            with interrupts.deferred():  # a commit is finished, or its files are put back
+                fixed += _commit(repository, code, made, watch, done, refused)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"{count(len(done), 'commit')} made; nothing else was written") from None
     except git_clean.GitError as error:
         if not watch.silent:
             before = f"; {count(len(done), 'commit')} made before it" if done else "; nothing was committed"

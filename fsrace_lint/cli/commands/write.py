@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from fsrace_lint import report
+from fsrace_lint.cli import interrupts
 from fsrace_lint.cli.terminal import FAILED
 from fsrace_lint.pipeline import merge
 from fsrace_lint.pipeline.run import Checked
@@ -70,11 +71,31 @@ def write(made: Made, watch: Watch, *, clean: bool) -> Written:
     written = Written([], [], [])
     for run, patches in made:
         for patch in patches:
-            _write(patch, run, written)
+            try:
+                with interrupts.deferred():
+                    _write(patch, run, written)
+            except KeyboardInterrupt:
+                every = [patch for _, patches in made for patch in patches]
+                raise KeyboardInterrupt(_interrupted(every, every.index(patch), written)) from None
         from fsrace_lint.pipeline import repair  # noqa: PLC0415  # loads libcst, only to write files
 
         repair.sweep(run)
     return written
+
+
+def _interrupted(patches: Sequence[Patch], last: int, written: Written) -> str:
+    """Return which files were written before an interrupt, and which were not."""
+    failed = {problem.path for problem in written.problems}
+    failed |= {finding.place.path for finding, _ in written.refused}
+    changed = [patch.path for patch in patches if patch.before != patch.after]
+    done = [patch.path for patch in patches[: last + 1] if patch.path in changed and patch.path not in failed]
+    left = [path for path in changed if path not in done]
+    told = [f"{count(len(done), 'file')} written{_listed(done)}", f"{len(left)} not written{_listed(left)}"]
+    return "; ".join(told)
+
+
+def _listed(paths: Sequence[str]) -> str:
+    return f": {', '.join(paths)}" if paths else ""
 
 
 def _write(patch: Patch, run: Run, written: Written) -> None:
