@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsrace_lint.analysis.dataflow.rank_partition import is_first
+from fsrace_lint.engine.query import lazy
 from fsrace_lint.program.symbols import as_function
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
@@ -55,18 +55,18 @@ class ProjectIdioms:
         if not self.groups.is_too_early(call_site):
             yield from self._usable(self._barriers, call_site)
 
-    @functools.cached_property
+    @lazy
     def _tests(self) -> tuple[_Imported, ...]:
         return self._doing(self._is_test)
 
-    @functools.cached_property
+    @lazy
     def _barriers(self) -> tuple[_Imported, ...]:
         return self._doing(self._is_plain_barrier)
 
     def _doing(self, does: Callable[[LinkedFunction], bool]) -> tuple[_Imported, ...]:
         return tuple(each for each in self._imported if does(each.function))
 
-    @functools.cached_property
+    @lazy
     def _imported(self) -> tuple[_Imported, ...]:
         """The functions without required parameters that files import absolutely, most imported first."""
         counted = Counter[_Imported]()
