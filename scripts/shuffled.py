@@ -40,6 +40,7 @@ def surroundings(site: Path) -> Iterator[dict[str, str]]:
         The environment.
     """
     (site / "sitecustomize.py").write_text(_SHUFFLE)
+    path = os.pathsep.join(filter(None, (os.fspath(site), os.environ.get("PYTHONPATH"))))
     for number, locale, zone in zip(count(1), cycle(_LOCALES), cycle(_ZONES)):
         seed = {"PYTHONHASHSEED": str(number * 4241), "SHUFFLE": str(number)}
-        yield {**os.environ, **seed, "LC_ALL": locale, "TZ": zone, "PYTHONPATH": os.fspath(site)}
+        yield {**os.environ, **seed, "LC_ALL": locale, "TZ": zone, "PYTHONPATH": path}

@@ -38,9 +38,9 @@ class FileBindings:
 
     def checks(self, asking: frozenset[str], acting: frozenset[str]) -> Iterator[ast.Call]:
         """Yield the calls of some functions in the file, except for `if` tests before only certain calls."""
-        tests = {id(node) for test in self._tests_before(acting) for node in ast.walk(test)}
+        tests = {node for test in self._tests_before(acting) for node in ast.walk(test)}
         for node in ast.walk(self._module):
-            if isinstance(node, ast.Call) and called(node) in asking and id(node) not in tests:
+            if isinstance(node, ast.Call) and called(node) in asking and node not in tests:
                 yield node
 
     def _tests_before(self, acting: frozenset[str]) -> Iterator[ast.expr]:

@@ -167,4 +167,6 @@ class TestHelp:
             assert len(rows) == 1, option
         groups = re.findall(r"^([A-Z][a-z]+):$", text, re.MULTILINE)
         assert groups[:2] == ["Rules", "Files"]
+        ungrouped = re.findall(r"^  (?:-\w, )?(--[\w-]+)", text.partition("\nOptions:\n")[2], re.MULTILINE)
+        assert set(ungrouped) <= {"--show-settings", "--help"}
         assert "PATHS" not in text.partition("\n")[2]

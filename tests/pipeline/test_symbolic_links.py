@@ -22,7 +22,7 @@ PREPARE = """\
 
 
     def prepare(folder):
-        if not os.path.exists(folder):
+        if not os.path.isdir(folder):
             os.makedirs(folder)
     """
 GUARDED = """\

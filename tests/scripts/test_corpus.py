@@ -251,7 +251,7 @@ class TestInvariants:
         ("change", "message"),
         [
             ({"line": 40, "end_line": 40}, "no such location in the file"),
-            ({"end_column": 20}, "not an expression or statement: 'os.path.exis'"),
+            ({"end_column": 20}, "not an expression or statement: 'os.path.isdi'"),
         ],
     )
     def test_related_location_that_is_wrong_is_flagged(

@@ -94,8 +94,8 @@ class ProcessGroups:
 
     def _shows(self, other: CallSite, own: Iterable[PathCondition], *, is_after: bool) -> bool:
         """Return whether a call next to another one shows that the group exists."""
-        known = {(id(each.test), each.truth) for each in own}
-        conditions = [each for each in other.state.conditions if (id(each.test), each.truth) not in known]
+        known = {(each.test, each.truth) for each in own}
+        conditions = [each for each in other.state.conditions if (each.test, each.truth) not in known]
         return self._shows_on(other, conditions, 0, is_after=is_after)
 
     def _shows_on(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from fsrace_lint.engine.query import query
+from fsrace_lint.engine.query import lazy, query
 from fsrace_lint.program.modules import LinkedClass, Module
 from fsrace_lint.program.symbols import as_function
 
@@ -40,7 +39,7 @@ class ProjectImports:
         self.table = flows.table
         self.resolver = flows.resolver
 
-    @functools.cached_property
+    @lazy
     def functions(self) -> tuple[Offered, ...]:
         """The functions that files import, or call as attributes of a module; most imported first."""
         counted = Counter[tuple[Module, str, "LinkedFunction"]]()

@@ -54,9 +54,9 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
             metavar="TIERS",
             callback=_tiers,
             shell_complete=_completed,
-            help="Also apply the unsafe fixes of these tiers: comma-separated names. local changes one call,"
-            " atomic writes under another name and renames, coordination adds rank checks, barriers, and"
-            " locks. safe means none.  [default: the `fix-tiers` setting]",
+            help="Also apply the unsafe fixes of these tiers: comma-separated names. local changes one call"
+            " or lock, atomic writes under another name and renames, coordination adds rank checks and"
+            " barriers. safe means none.  [default: the `fix-tiers` setting]",
         ),
         click.option(
             "--unsafe-fixes", is_flag=True, help="Also apply the fixes of all tiers, which need review."

@@ -38,7 +38,7 @@ _GROUPS: Final = {
         "add_noqa",
         "reason",
     ),
-    "Fixes": ("fix", "unsafe_fixes", "fix_tiers", "only_diff", "interactive", "commit", "require_clean"),
+    "Fixes": ("fixes", "unsafe_fixes", "fix_tiers", "only_diff", "interactive", "commit", "require_clean"),
     "Output": ("form", "output_file", "reports", "show_silenced", "show_suppressed", "statistics"),
     "Performance": ("jobs", "daemon", "cache_dir", "no_cache"),
     "Messages": ("quiet", "silent", "verbose", "color"),
