@@ -102,7 +102,7 @@ def linked(run: Linkable) -> tuple[dict[str, Module | None], Project]:
         targeted=few,
         heads=run.heads,
         dependencies=None if reuse is None else reuse.restarted(),
-        helped=functools.partial(_is_helped, run.settings),
+        helpers=_helpers(run.settings, run.files),
     )
     _check_helpers(run.settings, project)
     if reuse is not None:
@@ -175,10 +175,16 @@ def statistics(project: Project) -> dict[str, int]:
     return {}
 
 
-def _is_helped(settings: Settings, relative: str, helper: str) -> bool:
-    """Return whether the settings of a file name a helper, or a module with helpers."""
-    own = settings.of(relative)
-    return own.helper_module is not None or helper.replace("_", "-") in dict(own.helpers)
+def _helpers(settings: Settings, files: Iterable[str]) -> dict[str, frozenset[str] | None]:
+    """Return the helpers that the settings name for each file with such settings, or None for all helpers."""
+    named = dict[str, frozenset[str] | None]()
+    for relative in files:
+        own = settings.of(relative)
+        if own.helper_module is not None:
+            named[relative] = None
+        elif own.helpers:
+            named[relative] = frozenset(key.replace("-", "_") for key, _ in own.helpers)
+    return named
 
 
 def _silenced(run: Linkable, relative: str, judged: JudgedFindings) -> Iterator[Silenced]:

@@ -49,10 +49,6 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 
 
-def _never_helped(_relative: str, _helper: str) -> bool:
-    return False
-
-
 class Linked:
     """All files of a project, linked.
 
@@ -74,7 +70,7 @@ class Linked:
         exhaustive: bool = False,
         heads: NameIndex | None = None,
         dependencies: Dependencies | None = None,
-        helped: Callable[[str, str], bool] = _never_helped,
+        helpers: Mapping[str, frozenset[str] | None] | None = None,
     ) -> None:
         """Link the modules of a project.
 
@@ -92,11 +88,10 @@ class Linked:
                 change the results.
             heads: The name index of the modules, in the same order, if already available.
             dependencies: If set, records the inputs of each result.
-            helped: Returns whether the settings name a module with a helper for a file, given by its
-                relative path.
+            helpers: The helpers that the settings name for a file, by its relative path; None for all.
         """
         self.storage = storage or Storage()
-        self._helped = helped
+        self._helpers = helpers or {}
         how: dict[str, Any] = {
             "targeted": targeted,
             "exhaustive": exhaustive,

@@ -300,7 +300,8 @@ class OrderingQueries(AccessQueries):
 
     def has_helper(self, call_site: CallSite, helper: str) -> bool:
         """Return whether the settings name a module with a helper for the file of a call."""
-        return self._helped(call_site.function.module.relative, helper)
+        named = self._helpers.get(call_site.function.module.relative, frozenset())
+        return named is None or helper in named
 
     def _why_no_words(self, call_site: CallSite, helper: str, *kinds: Iterator[object]) -> str:
         """Return why a fix cannot spell a rank check or a barrier at a call, or an empty string."""
