@@ -41,6 +41,12 @@ HELPED: Final = frozenset(
 """The recipes that can call a helper, and so depend on the `helper-module` setting."""
 
 
+_OF_LIBRARY: Final = frozenset(
+    {"atomic-write", "download-once", "ensure-dir", "extract-once", "mkstemp", "publish-symlink"}
+)
+"""The recipes that change a call of a library function, not of a function that calls it."""
+
+
 class FixTemplate(msgspec.Struct, frozen=True, kw_only=True):
     """A fix without a place in the source.
 
@@ -83,7 +89,11 @@ class FixTemplate(msgspec.Struct, frozen=True, kw_only=True):
         call_site, path, api = place.call_site, "", ""
         if isinstance(place, Access):
             call_site, path = self.changed(place)[-1], place.path_source
-            api = place.operation.api if call_site is place.leaf_call else ""
+            if call_site is place.leaf_call:
+                api = place.operation.api
+            elif self.recipe in _OF_LIBRARY:
+                called = place.callee.rpartition(".")[2]
+                return _by_hand(self, f"the operation is inside `{called}()`").at(place)
         span = call_site.call.span
         owner, _, method = api.rpartition(".")
         known = f"Path.{method}" if owner in {"*", "pathlib.Path"} else api
