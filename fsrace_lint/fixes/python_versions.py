@@ -37,12 +37,11 @@ _SYNTAX: Final[Mapping[type[ast.AST], Version]] = {
     ast.Match: (3, 10),
 }
 _KEYWORDS: Final[Mapping[str | None, Version]] = {
-    "exist_ok": (3, 5),
     "missing_ok": (3, 8),
     "dirs_exist_ok": (3, 8),
 }
-"""The versions from which the parameters exist everywhere."""
-_ANNOTATED: Final = (3, 5)
+_EARLY: Final = (3, 5)
+"""The version that annotations show, and `os.makedirs(exist_ok=True)`, which backports do not have."""
 
 
 def oldest(folder: Path, text: str) -> Version | None:
@@ -122,10 +121,13 @@ def _used(module: ast.Module) -> Iterator[Version]:
     for node in ast.walk(module):
         if type(node) in _SYNTAX:
             yield _SYNTAX[type(node)]
-        elif isinstance(node, ast.keyword) and node.arg in _KEYWORDS:
-            yield _KEYWORDS[node.arg]
         elif isinstance(node, ast.arg) and node.annotation is not None:
-            yield _ANNOTATED
+            yield _EARLY
+        elif isinstance(node, ast.Call):
+            keywords = [each.arg for each in node.keywords]
+            yield from (_KEYWORDS[keyword] for keyword in keywords if keyword in _KEYWORDS)
+            if "exist_ok" in keywords and ast.unparse(node.func) == "os.makedirs":
+                yield _EARLY
 
 
 def _is_for_python_2(module: ast.Module) -> bool:

@@ -25,7 +25,9 @@ Fix: `missing-ok` passes `missing_ok=True` to `Path.unlink()`, or wraps the call
 `contextlib.suppress(FileNotFoundError)`. It removes an `exists()` check if the `if` contains only
 the call. That is safe if the function also writes or links a file there; a dangling link is then
 deleted too. A check with `isfile()` stays if the function creates no file there, because it also
-excludes other paths. After a listing, and for `shutil.rmtree()`, the fix is unsafe.
+excludes other paths; otherwise, the fix is unsafe. After a listing, and for `shutil.rmtree()`, the
+fix is unsafe. If the code reads the file before it deletes it, the fix is manual, because the
+failure stops a second process that read the file too.
 
 Not reported when:
 * the call passes `missing_ok=True` or `ignore_errors=True`;

@@ -98,6 +98,8 @@ def test_file_shows_it(tmp_path: Path, text: str, version: tuple[int, int] | Non
         ("print(f'{1}')\n", (3, 6)),
         ("def act(path: str): pass\n", (3, 5)),
         ("path.unlink(missing_ok=True)\n", (3, 8)),
+        ("os.makedirs(path, exist_ok=True)\n", (3, 5)),
+        ("path.mkdir(exist_ok=True)\n", (2, 7)),
     ],
 )
 def test_file_can_need_more_than_declared(tmp_path: Path, text: str, version: tuple[int, int]) -> None:
