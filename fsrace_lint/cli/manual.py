@@ -17,7 +17,7 @@ from fsrace_lint.pipeline.run import Run
 from fsrace_lint.report import trace
 from fsrace_lint.report.json import witness as as_json
 from fsrace_lint.rules.references import CWES
-from fsrace_lint.rules.remedies import HELPED
+from fsrace_lint.rules.remedies import HELPED, NAMED
 
 if TYPE_CHECKING:
     from fsrace_lint.findings.finding import Finding, Fix, Witness
@@ -122,7 +122,7 @@ def settings(loaded: LoadedRule) -> tuple[str, ...]:
     if loaded.check is None:
         return ()
     recipes = {name for fix in fixes(loaded) for name in (fix.recipe, fix.otherwise)}
-    helped = ("helper-module",) if recipes & HELPED else ()
+    helped = [key for key, some in (("helper-module", HELPED), ("helpers", NAMED)) if recipes & some]
     return ("profile", *loaded.rule.settings, *helped, "catalog")
 
 

@@ -39,6 +39,8 @@ HELPED: Final = frozenset(
     }
 )
 """The recipes that can call a helper, and so depend on the `helper-module` setting."""
+NAMED: Final = HELPED | {"exist-ok", "filelock"}
+"""The recipes that can call a function that the `helpers` setting names."""
 
 
 _OF_LIBRARY: Final = frozenset(

@@ -54,7 +54,8 @@ class TestShownSettings:
         write({"a.py": HAZARD, "lib/b.py": "", "tests/test_c.py": ""})
         text = shown()
         assert text.startswith(f"# {here}/pyproject.toml\n# root: {here}\n# 2 files would be checked\n")
-        assert set(origins(text)) == set(KEYS) - {"extend", "per-file-ignores", "catalog", "programs"}
+        below = {"extend", "per-file-ignores", "helpers", "catalog", "programs"}
+        assert set(origins(text)) == set(KEYS) - below
         assert set(origins(text).values()) == {"default"}
 
     def test_each_setting_has_its_origin(self) -> None:
@@ -67,6 +68,12 @@ class TestShownSettings:
         assert known["extend-select"] == "command line and pyproject.toml"
         assert known["extend-exclude"] == "command line"
         assert known["select"] == "default"
+
+    def test_helpers_are_a_table(self) -> None:
+        write({"pyproject.toml": "[tool.fsrace-lint.helpers]\nbarrier = 'a.wait'\nlock = 'a.Lock'\n"})
+        text = shown()
+        assert '[tool.fsrace-lint.helpers]  # pyproject.toml\nbarrier = "a.wait"\nlock = "a.Lock"\n' in text
+        assert table(text)["helpers"] == {"barrier": "a.wait", "lock": "a.Lock"}
 
     def test_command_line_overrides_settings(self) -> None:
         write({"pyproject.toml": '[tool.fsrace-lint]\nselect = ["FSR3"]\n'})

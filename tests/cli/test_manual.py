@@ -27,7 +27,7 @@ from fsrace_lint.config.tables import KEYS
 from fsrace_lint.findings.finding import Applicability
 from fsrace_lint.pipeline import check as checking
 from fsrace_lint.rules.references import CWES, Promise
-from fsrace_lint.rules.remedies import HELPED
+from fsrace_lint.rules.remedies import HELPED, NAMED
 
 if TYPE_CHECKING:
     from fsrace_lint.rules import LoadedRule
@@ -189,7 +189,7 @@ class TestSettings:
     def test_helper_module_setting_affects_recipes_that_call_helpers(self) -> None:
         """The imports of the recipes show which of them can call a helper."""
         directory = Path(rules.__file__).parent.parent / "fixes" / "recipes"
-        calling = set()
+        calling, naming = set(), set()
         for file in directory.glob("*.py"):
             names = {
                 alias.name
@@ -199,7 +199,10 @@ class TestSettings:
             }
             if names & {"helper", "own_helper", "rank_test", "barrier_call"}:
                 calling.add(file.stem.replace("_", "-"))
+            if names - {"refuse_collectives", "Spelled"}:
+                naming.add(file.stem.replace("_", "-"))
         assert calling | {"barrier-before"} == HELPED
+        assert naming | {"barrier-before"} == NAMED
         assert "barrier import" in (directory / "barrier_before.py").read_text("utf-8")
 
     @pytest.mark.parametrize("loaded", LOADED, ids=code)

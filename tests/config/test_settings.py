@@ -76,6 +76,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         per-file-ignores = { "tools/*" = ["ALL"], "setup.py" = ["FSR201", "FSR1"] }
         root = "."
         helper-module = "package.fs_safe"
+        helpers = { lock = "package.files.Lock", is-main-process = "package.dist.leads" }
         include-tests = true
         respect-gitignore = false
         filesystem = "shared"
@@ -106,6 +107,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         extend_exclude=("*_pb2.py",),
         per_file_ignores=(("tools/*", ("FSR",)), ("setup.py", ("FSR201", "FSR1"))),
         helper_module="package.fs_safe",
+        helpers=(("is-main-process", "package.dist.leads"), ("lock", "package.files.Lock")),
         include_tests=True,
         respect_gitignore=False,
         filesystem="shared",
@@ -180,6 +182,20 @@ def test_settings_page_documents_every_key() -> None:
         ('helper-module = "a..b"', "`helper-module`: `a..b` is not a dotted module name"),
         ('helper-module = "a.class"', "`helper-module`: `a.class` is not a dotted module name"),
         ('helper-module = ""', "`helper-module`: `` is not a dotted module name"),
+        (
+            'helpers = { barier = "a.b" }',
+            "unknown key `barier` in [tool.fsrace-lint.helpers]; did you mean `barrier`?",
+        ),
+        ('helpers = ["a.b"]', "`helpers`: expected table, found array"),
+        ("helpers = { barrier = 1 }", "`helpers.barrier`: expected string, found integer"),
+        (
+            'helpers = { barrier = "wait" }',
+            "`helpers.barrier`: `wait` is not the dotted name of a function in a module",
+        ),
+        (
+            'helpers = { ensure-dir = "a.b()" }',
+            "`helpers.ensure-dir`: `a.b()` is not the dotted name of a function in a module",
+        ),
         ('min-severity = "warn"', "`min-severity`: unknown min-severity `warn`"),
         ('min-severity = "warnings"', "unknown min-severity `warnings`; did you mean `warning`?"),
         ("min-severity = 1", "`min-severity`: expected string, found integer"),

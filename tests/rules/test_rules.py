@@ -347,6 +347,7 @@ class TestMessages:
         ran, _ = run(project(tmp_path, text))
         assert ran.idiom("main.py", Span(3, 5, 3, 19)).barriers == ("dist.barrier()",)
         assert ran.idiom("main.py", Span(1, 1, 1, 7)) == Idiom()
+        assert ran.own_helpers("main.py", "barrier", Span(1, 1, 1, 7)) == ()
 
 
 class TestHelp:

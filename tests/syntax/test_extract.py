@@ -506,12 +506,23 @@ def test_classes() -> None:
         ("from a import *", m.Import("*", "a", "*", 0)),
         ("from . import a", m.Import("a", "", "a", 1)),
         ("from ..a import b", m.Import("b", "a", "b", 2)),
-        ("def f():\n    import a", m.Import("a", "a", None, 0)),
-        ("try: import a\nexcept ImportError: pass", m.Import("a", "a", None, 0)),
+        ("def f():\n    import a", m.Import("a", "a", None, 0, later=True)),
+        ("class C:\n    import a", m.Import("a", "a", None, 0)),
+        ("if TYPE_CHECKING: import a", m.Import("a", "a", None, 0, later=True)),
+        ("if typing.TYPE_CHECKING: pass\nelse: import a", m.Import("a", "a", None, 0)),
+        ("try: import a\nexcept ImportError: pass", m.Import("a", "a", None, 0, tried=True)),
+        ("try: pass\nexcept ImportError: import a", m.Import("a", "a", None, 0, tried=True)),
+        ("try: pass\nexcept ImportError: pass\nelse: import a", m.Import("a", "a", None, 0)),
+        ("try: import a\nfinally: pass", m.Import("a", "a", None, 0)),
     ],
 )
 def test_imports(text: str, expected: m.Import) -> None:
     assert facts(text).imports == (expected,)
+
+
+def test_asynchronous_functions() -> None:
+    found = facts("async def a(): pass\ndef b(): pass").functions
+    assert [function.is_async for function in found] == [False, True, False]
 
 
 def test_import_of_a_module_in_a_package() -> None:
