@@ -214,8 +214,9 @@ class AccessQueries(Linked):
                 yield gone, made
 
     def is_reset(self, access: Access) -> bool:
-        """Return whether multiple processes delete the tree at a path, and recreate the directory."""
-        return access.operation.tree and any(
+        """Return whether multiple processes surely delete the tree at a path, and recreate the directory."""
+        is_sure = access.operation.tree and access.certain and not access.is_one_of_group
+        return is_sure and any(
             gone.call_site is access.call_site and made.is_contended for gone, made in self.resets()
         )
 
