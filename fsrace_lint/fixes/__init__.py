@@ -284,9 +284,9 @@ class _Repair(msgspec.Struct, frozen=True):
             changed = _changed(self.tree, [plan.change for plan in plans])
             text = self.layout.applied(self.source.text, changed.code)
             if not self.is_part:
-                text = self._without_unused(text)
                 lines = [line for plan in plans for line in plan.change.imports]
                 text = add_imports(text, lines, self.source.newline, self.layout)
+                text = self._without_unused(text)
             repaired = _repaired(self.source, self.tree, text)
         except RefusalError as error:
             return str(error)

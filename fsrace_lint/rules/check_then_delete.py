@@ -61,7 +61,7 @@ from fsrace_lint.rules.base import (
     many,
     tested,
 )
-from fsrace_lint.rules.remedies import MISSING_OK_UNCHECKED, for_late_delete
+from fsrace_lint.rules.remedies import MISSING_OK_UNCHECKED, RESET_ON_FIRST, for_late_delete
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,8 +107,11 @@ def check(project: Project) -> Iterator[Finding]:
 def _fix(project: Project, probe: ExistenceCheck, delete: Access) -> Fix:
     """Remove a check that excludes only a missing path, as far as the function shows.
 
-    A check of the kind of the path stays, unless the function creates a file or a directory there.
+    A check of the kind of the path stays, unless the function creates a file or a directory there. A tree
+    that is recreated is reported by FSR203 too, whose fix moves the call.
     """
+    if project.is_reset(delete):
+        return RESET_ON_FIRST.at(delete)
     is_tree = delete.operation.api == "shutil.rmtree"
     of_directory = is_tree or delete.operation.api.endswith(".rmdir")
     told = delete.path is not None and probe.path.is_within(delete.path)

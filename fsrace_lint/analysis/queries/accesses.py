@@ -213,6 +213,13 @@ class AccessQueries(Linked):
             if made.op == "mkdir" or made.operation.tree:
                 yield gone, made
 
+    def is_reset(self, access: Access) -> bool:
+        """Return whether multiple processes surely delete the tree at a path, and recreate the directory."""
+        is_sure = access.operation.tree and access.certain and not access.is_one_of_group
+        return is_sure and any(
+            gone.call_site is access.call_site and made.is_contended for gone, made in self.resets()
+        )
+
     def _everywhere(self, ops: Container[Op]) -> Iterator[Access]:
         """Yield the accesses with the given operations, and also the calls that pass them a path."""
         return (access for access in self.each_acting(self._accesses.all_accesses) if access.op in ops)
