@@ -129,6 +129,75 @@ class TestCheckFix:
         assert (project / "one.py").read_text("utf-8") == SAFE
 
 
+_INTERRUPTED = """
+import os, signal, sys
+from fsrace_lint.cli import main
+from fsrace_lint.pipeline import repair, run
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may ignore it
+place, name = {place}
+real = getattr(place, name)
+
+def interrupted(*arguments, **options):
+    done = real(*arguments, **options)
+    os.kill(os.getpid(), signal.SIGINT)
+    return done
+
+setattr(place, name, interrupted)
+main.main(["fix", *sys.argv[1:]])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as POSIX does")
+class TestInterrupt:
+    def interrupt(self, folder: Path, place: str, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run `fix`, and send SIGINT when a function has done its work the first time."""
+        return subprocess.run(
+            [sys.executable, "-P", "-c", _INTERRUPTED.format(place=place), *words],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def test_while_files_are_written(self, project: Path) -> None:
+        done = self.interrupt(project, "repair, 'write'")
+        assert done.returncode == 130
+        assert done.stderr == "Interrupted: 1 file written: one.py; 1 not written: two.py\n"
+        assert "exist_ok" in (project / "one.py").read_text("utf-8")
+        assert "exist_ok" not in (project / "two.py").read_text("utf-8")
+        assert not [*project.glob(".fsrace-lint.*")]
+        assert run(project, "fix").returncode == 0
+
+    @pytest.mark.parametrize("words", [(), ("--diff",), ("--commit",)])
+    def test_while_fixes_are_verified(self, repository: Path, words: tuple[str, ...]) -> None:
+        done = self.interrupt(repository, "run.Run, 'everything'", *words)
+        assert done.returncode == 130
+        assert done.stderr == "Interrupted: no file was written\n"
+        assert not git(repository, "status", "--porcelain", "-uno")
+
+    def test_silent(self, project: Path) -> None:
+        done = self.interrupt(project, "run.Run, 'everything'", "--silent")
+        assert (done.returncode, done.stderr) == (130, "")
+
+    def test_commit_is_finished(self, repository: Path) -> None:
+        """The first commit is finished, and the second one is never begun."""
+        done = self.interrupt(repository, "repair, 'write'", "--commit")
+        assert done.returncode == 130
+        assert done.stderr == "Interrupted: 1 commit made; nothing else was written\n"
+        assert git(repository, "log", "--format=%s", "-1").startswith("Fix FSR101")
+        assert not git(repository, "status", "--porcelain", "-uno")
+
+    def test_commit_that_git_gives_up_is_undone(self, repository: Path) -> None:
+        hook = repository / ".git" / "hooks" / "pre-commit"
+        hook.write_text("#!/bin/sh\nexit 1\n", "utf-8")
+        hook.chmod(0o755)
+        done = self.interrupt(repository, "repair, 'write'", "--commit")
+        assert done.returncode == 130
+        assert done.stderr == "Interrupted: 0 commits made; nothing else was written\n"
+        assert not git(repository, "status", "--porcelain", "-uno")
+
+
 def play(folder: Path, *answers: str) -> tuple[int, str]:
     """Run `fix --interactive` on a pseudo-terminal, and type the answers to its questions."""
     import pty  # not on Windows
@@ -188,8 +257,9 @@ class TestInteractive:
         assert "exist_ok" not in (project / "two.py").read_text("utf-8")
 
     def test_interrupt_writes_nothing(self, project: Path) -> None:
-        code, _ = play(project, "y\n", "\x03")
+        code, shown = play(project, "y\n", "\x03")
         assert code == 130
+        assert "Interrupted: no file was written" in shown
         assert (project / "one.py").read_text("utf-8") == SAFE
 
     @pytest.mark.parametrize("words", [(), ("--diff",), ("-",), ("--silent",), ("--commit",)])

@@ -8,7 +8,8 @@ import pytest
 from support.mdtest import run
 
 from fsrace_lint import fixes
-from fsrace_lint.pipeline import repair
+from fsrace_lint.engine.parallel.progress import Observer
+from fsrace_lint.pipeline import project_link, repair
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,3 +54,98 @@ def test_fix_may_leave_a_weaker_finding_of_the_access(tmp_path: Path, setup: str
     (patch,) = repair.repair(found, checked, unsafe=False)
     assert not patch.refused
     assert b"exist_ok=True" in patch.after
+
+
+LOCK = "import filelock\nwith filelock.FileLock('l'):\n    pass\n"
+STRICT = {"pyproject.toml": '[tool.fsrace-lint]\nprofile = "strict"\n'}
+
+
+class Count:
+    """How often a project is linked, for how many files at once, and which files are judged."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.judged: list[str] = []
+        self.linked: list[bool] = []
+        judged, linked = project_link.judged, project_link.linked
+
+        def count_judged(run: Any, relative: str, problems: list[Any]) -> Any:
+            self.judged.append(relative)
+            return judged(run, relative, problems)
+
+        def count_linked(run: Any) -> Any:
+            modules, project = linked(run)
+            self.linked.append(project.flows.relevance._targeted)
+            return modules, project
+
+        monkeypatch.setattr(project_link, "judged", count_judged)
+        monkeypatch.setattr(project_link, "linked", count_linked)
+
+
+class TestCost:
+    """Work is counted, because times depend on the machine."""
+
+    NAMES = tuple(f"m{number}.py" for number in range(50))
+
+    def test_clean_fixes_are_verified_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        write(tmp_path, dict.fromkeys(self.NAMES, LOCK) | STRICT)
+        count = Count(monkeypatch)
+        patches = repair.repair(*run(tmp_path), unsafe=True)
+        assert len(patches) == 50
+        assert sorted(count.judged) == sorted([*self.NAMES, *self.NAMES])
+        assert count.linked == [False, False]
+
+    def test_safe_fixes_are_verified_in_their_files(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write(tmp_path, dict.fromkeys(self.NAMES, "x = 1\n") | {"m7.py": HAZARD})
+        found, checked = run(tmp_path)
+        count = Count(monkeypatch)
+        assert len(repair.repair(found, checked, unsafe=False)) == 1
+        assert count.judged == ["m7.py"]
+
+    def test_refused_fixes_are_searched_where_the_problems_are(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Only the file of a fix that does nothing is fixed again, and then all files are judged once more."""
+        write(tmp_path, dict.fromkeys(self.NAMES, LOCK) | STRICT)
+        found, checked = run(tmp_path)
+        made = fixes.repair
+
+        def idle(source: Source, findings: Any, verify: fixes.Verify, *rest: Any) -> fixes.Patch:
+            if source.relative != "m7.py":
+                return made(source, findings, verify, *rest)
+            reason = verify(source, tuple(findings))
+            if reason is None:
+                return fixes.Patch(
+                    source.file, source.path, source.data, source.data + b"#\n", tuple(findings), ()
+                )
+            refused = tuple(fixes.Refusal(finding, reason) for finding in findings)
+            return fixes.Patch(source.file, source.path, source.data, source.data, (), refused)
+
+        monkeypatch.setattr(fixes, "repair", idle)
+        count = Count(monkeypatch)
+        patches = repair.repair(found, checked, unsafe=True)
+        refused = [refusal.reason for patch in patches for refusal in patch.refused]
+        assert [reason.partition(" ")[2] for reason in refused] == ["would still be reported after the fix"]
+        assert len(count.judged) == len(self.NAMES) + 1 + len(self.NAMES)
+
+    def test_progress_counts_verification(self, tmp_path: Path) -> None:
+        write(tmp_path, dict.fromkeys(self.NAMES, LOCK) | STRICT)
+
+        class Seen(Observer):
+            def __init__(self) -> None:
+                self.stages: list[list[Any]] = []
+
+            def stage(self, title: str, total: int) -> None:
+                self.stages.append([title, total, 0])
+
+            def step(self) -> None:
+                self.stages[-1][2] += 1
+
+        found, checked = run(tmp_path)
+        found.observer = seen = Seen()
+        repair.repair(found, checked, unsafe=True, comments=False)
+        assert [(title, total, done) for title, total, done in seen.stages if title != "Extracting"] == [
+            ("Repairing", 50, 50),
+            ("Verifying", 50, 50),
+        ]

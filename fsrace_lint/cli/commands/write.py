@@ -69,26 +69,28 @@ def write(made: Made, watch: Watch, *, clean: bool) -> Written:
     if clean:
         _require_clean([patch for _, patches in made for patch in patches], watch)
     written = Written([], [], [])
-    for run, patches in made:
-        for patch in patches:
-            try:
+    tried: list[Patch] = []
+    try:
+        for run, patches in made:
+            for patch in patches:
+                tried.append(patch)
                 with interrupts.deferred():
                     _write(patch, run, written)
-            except KeyboardInterrupt:
-                every = [patch for _, patches in made for patch in patches]
-                raise KeyboardInterrupt(_interrupted(every, every.index(patch), written)) from None
-        from fsrace_lint.pipeline import repair  # noqa: PLC0415  # loads libcst, only to write files
+            from fsrace_lint.pipeline import repair  # noqa: PLC0415  # loads libcst, only to write files
 
-        repair.sweep(run)
+            repair.sweep(run)
+    except KeyboardInterrupt:
+        every = [patch for _, patches in made for patch in patches]
+        raise KeyboardInterrupt(_interrupted(every, len(tried), written)) from None
     return written
 
 
-def _interrupted(patches: Sequence[Patch], last: int, written: Written) -> str:
+def _interrupted(patches: Sequence[Patch], tried: int, written: Written) -> str:
     """Return which files were written before an interrupt, and which were not."""
     failed = {problem.path for problem in written.problems}
     failed |= {finding.place.path for finding, _ in written.refused}
     changed = [patch.path for patch in patches if patch.before != patch.after]
-    done = [patch.path for patch in patches[: last + 1] if patch.path in changed and patch.path not in failed]
+    done = [patch.path for patch in patches[:tried] if patch.path in changed and patch.path not in failed]
     left = [path for path in changed if path not in done]
     told = [f"{count(len(done), 'file')} written{_listed(done)}", f"{len(left)} not written{_listed(left)}"]
     return "; ".join(told)
