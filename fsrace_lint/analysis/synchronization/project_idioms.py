@@ -112,10 +112,9 @@ class ProjectIdioms:
         if not returns or not _is_called_bare(function):
             return False
         scope = self.flows.final_environment(function.module.code)
-        if scope is None or function.facts.name not in function.module.top_functions:
-            return False
         call = m.Call(m.Name(function.facts.name), (), (), function.facts.span)
-        return self.entry_states.rank_tests.partition(call, scope) == is_first("global")
+        rank_tests = self.entry_states.rank_tests
+        return scope is not None and rank_tests.partition(call, scope) == is_first("global")
 
     def _is_plain_barrier(self, function: LinkedFunction, depth: int = 0) -> bool:
         is_one = _is_called_bare(function) and self.entry_states.summaries.is_barrier(function)

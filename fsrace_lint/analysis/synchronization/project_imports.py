@@ -65,9 +65,8 @@ class ProjectImports:
             for name, function in entity.top_functions.items():
                 if importer.calls({name}):
                     yield entity, name, function, text
-        elif row.name is not None:
-            named = as_function(entity)
-            yield from () if named is None else ((found, row.name, named, text),)
+        elif (named := as_function(entity)) is not None:
+            yield found, row.name or "", named, text
 
     def module_of(self, row: m.Import, importer: Module) -> Module | None:
         """Return the module of the project that an import names, or from which it takes a name."""

@@ -58,12 +58,14 @@ class ProjectWriters:
     def is_atomic_write(self, function: LinkedFunction) -> bool:
         """Return whether `with function(path, mode) as file` writes another file, and then renames it."""
         facts = function.facts
-        needed = [each for each in facts.parameters if each.default is None or each.kind != "keyword"]
+        first, rest = facts.parameters[:2], facts.parameters[2:]
+        needed = [each for each in rest if each.default is None and each.kind in {"positional", "keyword"}]
         managers = [last_name(each) for each in facts.decorators]
         is_manager = facts.is_generator and not facts.is_async and managers == ["contextmanager"]
-        if not is_manager or facts.owner >= 0 or [each.kind for each in needed] != ["positional"] * 2:
+        is_fit = not needed and [each.kind for each in first] == ["positional"] * 2
+        if not is_manager or not is_fit or facts.owner >= 0:
             return False
-        path, mode = (each.name for each in needed)
+        path, mode = (each.name for each in first)
         withs = [each for each in all_in(facts.body) if isinstance(each, m.With) and _yields(each, mode)]
         yields = [each for each in all_in(facts.body) if isinstance(each, m.Evaluate) and _is_yield(each)]
         renamed = [site for site in self._renames(function) if _is_path(self._new(site), path)]
