@@ -106,7 +106,7 @@ class TestCost:
     def test_refused_fixes_are_searched_where_the_problems_are(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Only the file of a fix that does nothing is fixed again, and then all files are judged once more."""
+        """Only the file of a fix that does nothing is fixed again; then all files are judged once more."""
         write(tmp_path, dict.fromkeys(self.NAMES, LOCK) | STRICT)
         found, checked = run(tmp_path)
         made = fixes.repair
