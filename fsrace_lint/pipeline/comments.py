@@ -23,24 +23,22 @@ if TYPE_CHECKING:
 _BOM: Final = b"\xef\xbb\xbf"
 
 
-def tidy(run: Run, checked: Checked, patches: Sequence[Patch]) -> list[Patch]:
+def tidy(run: Run, checked: Checked, patches: Sequence[Patch], now: Run) -> list[Patch]:
     """Remove unused codes from comments, including codes that the patches make unused.
 
     Args:
         run: The run that was checked.
         checked: The result of the run.
         patches: The fixed files. Nothing is written yet.
+        now: The run with the fixed files.
 
     Returns:
         The patches with these changes on top, and patches for further files, sorted by file.
     """
     told = [finding for finding in checked.outcome.findings if finding.code == suppressions.CODE]
     by_path = {patch.path: patch for patch in patches}
-    made = (_repaired(checked.sources[patch.path], patch.after) for patch in patches if _changes(patch))
-    repaired = [source for source in made if source is not None]
-    if not told and not repaired:
+    if not told and not any(map(_changes, patches)):
         return list(patches)
-    now = run.with_sources(*repaired) if repaired else run
     before: dict[str, JudgedFindings] = {}
     edited: dict[str, Source] = {}
     for relative in run.targets:
@@ -48,7 +46,7 @@ def tidy(run: Run, checked: Checked, patches: Sequence[Patch]) -> list[Patch]:
         lowered = source.data.lower()
         if b"noqa" not in lowered:
             continue
-        before[relative] = now.check_file(relative, [])
+        before[relative] = now.known_or_checked(relative)
         if before[relative].unused:
             tidied = _rewritten(source, without_comments(source, before[relative].unused))
             edited[relative] = source if tidied is None else tidied

@@ -47,12 +47,13 @@ def repair(
         A patch for each file with a fix, sorted by file.
     """
     wanted, doubtful = choose(run, checked.outcome.findings, unsafe=unsafe, certain=certain)
-    patches = with_refusals(checked, _repair(run, checked, wanted), doubtful)
-    return tidy(run, checked, patches) if comments else patches
+    made, fixed_run = _repair(run, checked, wanted)
+    patches = with_refusals(checked, made, doubtful)
+    return tidy(run, checked, patches, fixed_run) if comments else patches
 
 
-def _repair(run: Run, checked: Checked, fixable: Sequence[Finding]) -> list[Patch]:
-    """Apply the fixes of the code.
+def _repair(run: Run, checked: Checked, fixable: Sequence[Finding]) -> tuple[list[Patch], Run]:
+    """Apply the fixes of the code, and return the patches and the run with the fixed files.
 
     All fixed files are checked together, so the project is linked once and not for each file. If that check
     shows a problem, the files concerned are fixed again on top of the others, with a check after each fix.
@@ -86,7 +87,7 @@ def _repair(run: Run, checked: Checked, fixable: Sequence[Finding]) -> list[Patc
             trial.accept(patches[path], checked.sources[path])
             run.observer.step()
         wanted = trial.suspects()
-    return [patches[path] for path in by_path]
+    return [patches[path] for path in by_path], trial.fixed_run
 
 
 def surroundings(run: Run, source: Source) -> Surroundings:
@@ -142,7 +143,9 @@ class _Trial:
             run: The run.
             everywhere: Whether to check all files of the project, and not only the fixed ones.
         """
-        self._run = self._fixed_run = run
+        self._run = run
+        self.fixed_run = run
+        """The run with the files that are fixed so far."""
         self._everywhere = everywhere
         self._fixed: dict[str, tuple[Finding, ...]] = {}
         """The fixed findings of each file that was changed."""
@@ -154,7 +157,7 @@ class _Trial:
     def restart(self, patches: Iterable[Patch], sources: Mapping[str, Source]) -> None:
         """Begin a round with the patches that are kept."""
         self._round += 1
-        self._fixed_run, self._fixed = self._run, {}
+        self.fixed_run, self._fixed = self._run, {}
         for patch in patches:
             self.accept(patch, sources[patch.path])
 
@@ -162,14 +165,14 @@ class _Trial:
         """Add the patch of a file to those that are kept."""
         if patch.after != patch.before:
             self._fixed[patch.path] = patch.applied
-            self._fixed_run = self._fixed_run.with_sources(with_data(source, patch.after))
+            self.fixed_run = self.fixed_run.with_sources(with_data(source, patch.after))
 
     def suspects(self) -> frozenset[str]:
         """Return the paths of the fixed files that may have caused a problem."""
         fixed = frozenset(self._fixed)
         if not fixed or self._is_last:
             return frozenset()
-        problems = self._problems(self._fixed_run, (), None if self._everywhere else fixed, counted=True)
+        problems = self._problems(self.fixed_run, (), None if self._everywhere else fixed, counted=True)
         bad = frozenset(finding.place.path for finding, _ in problems)
         self._places |= bad
         return fixed if bad - fixed else bad
@@ -185,7 +188,7 @@ class _Trial:
         wanted: frozenset[str] | None = self._places | {changed.path}
         if self._is_last:
             wanted = None if self._everywhere else frozenset((*self._fixed, changed.path))
-        for finding, is_new in self._problems(self._fixed_run.with_sources(changed), fixed, wanted):
+        for finding, is_new in self._problems(self.fixed_run.with_sources(changed), fixed, wanted):
             if is_new:
                 return f"the fix would cause {finding.code} in `{finding.function}`: {finding.message}"
             return f"{finding.code} would still be reported after the fix"

@@ -132,7 +132,7 @@ class Run:
         same = before is not None and before.links == self.links and before.is_launched_as(self)
         self._linked = before.linked_as(self.files) if same and before is not None else None
         self._judged: dict[str, JudgedFindings] = {}
-        """The results of `check` by file."""
+        """The results by file, from `check` or `everything`."""
         self.verdicts = CachedResults(self, None if memory is None else memory.results)
 
     def _read(self, found: Iterable[Found], asked: Container[str], reader: Reader) -> None:
@@ -283,6 +283,10 @@ class Run:
                 self.verdicts.put(relative, known)
         return known
 
+    def known_or_checked(self, relative: str) -> JudgedFindings:
+        """Return the findings of one file from an earlier call, or run the rules."""
+        return self._judged.get(relative) or self.check_file(relative, [])
+
     def judged_of(self, relative: str, found: Sequence[Finding]) -> JudgedFindings:
         """Apply the profile, comments, and the baseline to findings in one file, without running rules.
 
@@ -313,11 +317,14 @@ class Run:
         if unknown:
             every = copy.copy(self)
             every.settings, every.verdicts, every.targets = settings, CachedResults(), wanted
-            every.link()
+            self._linked = every.link()
             if counted:
                 self.observer.stage("Verifying", len(unknown))
             unknown.sort(key=lambda relative: not self.files[relative].parsed)
-            judged += [one.judged for one in every.judge(unknown, counted=counted).values()]
+            new = {name: one.judged for name, one in every.judge(unknown, counted=counted).items()}
+            judged += new.values()
+            if settings == self.settings:
+                self._judged = {**known, **new}
         orders = (f for one in judged for f in one.withheld if f.code.startswith(ORDER))
         return sorted([*(f for one in judged for f in one.kept), *orders], key=Finding.sort_key)
 

@@ -38,6 +38,7 @@ Examples:
 @talking
 @click.option("--color/--no-color", default=None, help="Color the diff.  [default: on a terminal]")
 @interrupts.telling
+@machine.gc_disabled()
 def fix(
     paths: tuple[Path, ...],
     *,
