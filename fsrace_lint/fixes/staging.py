@@ -47,6 +47,7 @@ def publish(
     is_method: bool = False,
     keeps_suffix: bool = False,
     is_exact: bool = False,
+    held: cst.With | None = None,
 ) -> Change:
     """Pass a unique name to the code that writes a path, and rename the file after the statement.
 
@@ -59,6 +60,7 @@ def publish(
         is_method: Whether it is the object.
         keeps_suffix: Whether the written format depends on the suffix.
         is_exact: Whether a path in bytes must work too.
+        held: The same statement as a `with` that opens the file and closes it.
 
     Raises:
         RefusalError: The file would not be renamed, or the code uses the path before that.
@@ -88,6 +90,9 @@ def publish(
         before=[own_line(target, line) for line in lines],
         after=own_line(target, cst.Expr(cst.Call(move, arguments))),
     )
+    if held is not None:
+        written = cst.ensure_type(held.deep_replace(path, temporary), cst.With)
+        return Change((TreeEdit(statement, lambda _: around(written), whole=True),), imports)
     return Change((put(path, temporary), TreeEdit(statement, around)), imports)
 
 
