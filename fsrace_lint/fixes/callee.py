@@ -12,7 +12,7 @@ from fsrace_lint.catalog.lexicon import meaning
 from fsrace_lint.fixes.arguments import named_by
 from fsrace_lint.fixes.bindings import FileBindings
 from fsrace_lint.fixes.recipe import RefusalError
-from fsrace_lint.fixes.text import is_path
+from fsrace_lint.fixes.text import ending_of, is_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,17 +77,20 @@ def receiver(target: Target) -> cst.BaseExpression | None:
 
 
 def written_path(target: Target) -> cst.BaseExpression:
-    """Return the path argument of a call that writes a single file.
+    """Return the path argument of a call that writes a single file. A copy to a name with a suffix is one.
 
     Raises:
         RefusalError: The call is not known to write a single file at the given path.
     """
     api, effect = api_of(target), target.effect
-    if effect is None or not effect.single_file:
-        raise RefusalError(
-            f"`{api.removeprefix('*.')}` is not known to write a single file at the path that it is given"
-        )
-    return named_by(target.call, effect.path)
+    path = None if effect is None else named_by(target.call, effect.path)
+    if effect is not None and path is not None:
+        is_copied = effect.op == "copy" and not effect.tree and bool(ending_of(target.tree, path))
+        if effect.single_file or is_copied:
+            return path
+    raise RefusalError(
+        f"`{api.removeprefix('*.')}` is not known to write a single file at the path that it is given"
+    )
 
 
 def only_puts_together(tree: Tree, check: cst.Call) -> bool:

@@ -50,6 +50,7 @@ def publish(
     is_method: bool = False,
     keeps_suffix: bool = False,
     is_exact: bool = False,
+    held: cst.With | None = None,
 ) -> Change:
     """Pass a unique name to the code that writes a path, and rename the file after the statement.
 
@@ -62,6 +63,7 @@ def publish(
         is_method: Whether it is the object.
         keeps_suffix: Whether the written format depends on the suffix.
         is_exact: Whether a path in bytes must work too.
+        held: The same statement as a `with` that opens the file and closes it.
 
     Raises:
         RefusalError: The file would not be renamed, or the code uses the path before that.
@@ -91,14 +93,17 @@ def publish(
     before = [own_line(target, line) for line in lines]
     after = [own_line(target, cst.Expr(cst.Call(move, arguments)))]
     checked = verification(target, statement, path)
-    if checked is None:
-        edits = [TreeEdit(statement, partial(_between, before=before, after=after))]
+    around = partial(_between, before=before, after=after if checked is None else ())
+    if held is None:
+        edits = [put(path, temporary), TreeEdit(statement, around)]
     else:
+        written = cst.ensure_type(held.deep_replace(path, temporary), cst.With)
+        edits = [TreeEdit(statement, lambda _: around(written), whole=True)]
+    if checked is not None:
         refuse_other_kind(target, checked, path, is_pathlib=is_pathlib)
-        edits = [TreeEdit(statement, partial(_between, before=before, after=()))]
         edits += [put(each, temporary) for each in checked.paths]
         edits.append(TreeEdit(checked.last, partial(_between, before=(), after=after)))
-    return Change((put(path, temporary), *edits), imports)
+    return Change(tuple(edits), imports)
 
 
 def parsed(target: Target, text: str) -> cst.BaseExpression:

@@ -31,15 +31,17 @@ def unused(before: str, after: str, is_needed: Callable[[str], bool]) -> list[st
         is_needed: Whether other files may use a name of this file.
     """
     lost = names_lost(before, after)
-    removable = _removable(parsed(after), Lines(after)) if lost else ()
-    names = sorted(each.local for each in removable if each.local in lost)
-    return [name for name in names if not is_needed(name)]
+    if not lost:
+        return []
+    module = parsed(after)
+    removable = {each.local for each in _removable(module, Lines(after))} & lost
+    return [name for name in sorted(removable) if not (_is_said(module, after, name) or is_needed(name))]
 
 
 def names_lost(before: str, after: str) -> set[str]:
     """Return the names that only the first of two texts uses; nothing if one does not parse."""
     try:
-        return _used(parsed(before), before) - _used(parsed(after), after)
+        return _used(parsed(before)) - _used(parsed(after))
     except (SyntaxError, ValueError, RecursionError):
         return set()
 
@@ -103,15 +105,16 @@ def _is_standard(statement: ast.Import | ast.ImportFrom) -> bool:
     return roots <= sys.stdlib_module_names - {_FUTURE}
 
 
-def _used(module: ast.Module, text: str) -> set[str]:
-    """Return the names that code uses, also in texts that can be code, such as `__all__` and annotations."""
-    found = {node.id for node in ast.walk(module) if isinstance(node, ast.Name)}
-    for node in ast.walk(module):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found |= _named_in(node.value)
-    for comment in _IN_COMMENTS.findall(text):
-        found |= set(re.findall(r"\w+", comment))
-    return found
+def _used(module: ast.Module) -> set[str]:
+    return {node.id for node in ast.walk(module) if isinstance(node, ast.Name)}
+
+
+def _is_said(module: ast.Module, text: str, name: str) -> bool:
+    """Check whether a text that can be code has a name: `__all__`, annotations, type comments, examples."""
+    if any(name in re.findall(r"\w+", comment) for comment in _IN_COMMENTS.findall(text)):
+        return True
+    texts = (node.value for node in ast.walk(module) if isinstance(node, ast.Constant))
+    return any(isinstance(each, str) and name in each and name in _named_in(each) for each in texts)
 
 
 def _named_in(text: str) -> set[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 
+from fsrace_lint.catalog.lexicon import meaning
 from fsrace_lint.fixes.arguments import OPEN, argument, calling, literal, named, needed, refuse_other
-from fsrace_lint.fixes.blocks import fresh
+from fsrace_lint.fixes.blocks import fresh, suite
 from fsrace_lint.fixes.callee import api_of, is_path_method, receiver, refuse_foreign, written_path
 from fsrace_lint.fixes.coordination import found_helper, own_helper
 from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, put
@@ -41,7 +43,8 @@ def _opened(target: Target, path: cst.BaseExpression | None) -> Change:
     tree, call = target.tree, target.call
     item = tree.parents[call]
     statement = tree.parents[item]
-    if not isinstance(item, cst.WithItem) or not isinstance(statement, cst.With):
+    line = None if isinstance(item, cst.WithItem) else _dumping_line(target)
+    if line is None and not (isinstance(item, cst.WithItem) and isinstance(statement, cst.With)):
         raise RefusalError(
             "the file is not opened in a `with` statement, so it is unclear when its content is complete"
         )
@@ -50,15 +53,44 @@ def _opened(target: Target, path: cst.BaseExpression | None) -> Change:
     if text not in {"w", "wb", "wt"}:
         raise RefusalError("the file is not opened with a literal mode `w`, `wb`, or `wt`")
     place = path or needed(call, 0, "file")
+    if line is not None:
+        return publish(target, line, place, is_method=path is not None, held=_held(target, line))
     writer = own_helper(target, "atomic_write")
     if writer is None and path is None and len(call.args) == len(OPEN[:2]):
         writer = found_helper(target, "atomic_write")
     if writer is None:
-        return publish(target, statement, place, is_method=path is not None)
+        return publish(target, cst.ensure_type(statement, cst.With), place, is_method=path is not None)
     given = _by_name(call, OPEN if path is None else OPEN[1:])
     arguments = [cst.Arg(_bare(place)), cst.Arg(given["mode"])]
     arguments += [named(name, value) for name, value in given.items() if name in _KEPT]
     return Change((TreeEdit(call, calling(writer[0], arguments)),), writer[1])
+
+
+def _dumping_line(target: Target) -> cst.SimpleStatementLine | None:
+    """Return the line `dump(value, open(path, "w"))` or `open(path, "w").write(text)` around the call."""
+    around, outer, expression, line, block = itertools.islice(
+        itertools.chain(target.tree.ancestors(target.call), itertools.repeat(None)), 5
+    )
+    if (
+        not isinstance(line, cst.SimpleStatementLine)
+        or len(line.body) != 1
+        or not isinstance(outer, cst.Call)
+    ):
+        return None
+    if not isinstance(around, cst.Arg | cst.Attribute) or not isinstance(expression, cst.Expr):
+        return None
+    name = outer.func.attr if isinstance(outer.func, cst.Attribute) else outer.func
+    is_dumping = isinstance(name, cst.Name) and name.value in meaning("dumping")
+    return line if is_dumping and isinstance(block, cst.IndentedBlock | cst.Module) else None
+
+
+def _held(target: Target, line: cst.SimpleStatementLine) -> cst.With:
+    """Return a `with` that opens the file, with the line in it."""
+    stream = cst.Name(fresh(target, "stream"))
+    item = cst.WithItem(target.call, asname=cst.AsName(stream))
+    inner = cst.ensure_type(line.deep_replace(target.call, stream), cst.SimpleStatementLine)
+    body = suite([inner.with_changes(leading_lines=())], target.tree.indent(line), target.tree.newline)
+    return cst.With(items=[item], body=body, leading_lines=line.leading_lines)
 
 
 def _written(target: Target, path: cst.BaseExpression) -> Change:
