@@ -8,6 +8,7 @@ from fsrace_lint.analysis.dataflow.process_set import TOP
 from fsrace_lint.engine.query import query
 from fsrace_lint.program.symbols import as_function
 from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.identity import Identity
 from fsrace_lint.syntax.traversal import within
 
 if TYPE_CHECKING:
@@ -94,8 +95,10 @@ class ProcessGroups:
 
     def _shows(self, other: CallSite, own: Iterable[PathCondition], *, is_after: bool) -> bool:
         """Return whether a call next to another one shows that the group exists."""
-        known = {(each.test, each.truth) for each in own}
-        conditions = [each for each in other.state.conditions if (each.test, each.truth) not in known]
+        known = {(Identity(each.test), each.truth) for each in own}
+        conditions = [
+            each for each in other.state.conditions if (Identity(each.test), each.truth) not in known
+        ]
         return self._shows_on(other, conditions, 0, is_after=is_after)
 
     def _shows_on(
