@@ -25,7 +25,7 @@ LOCAL = "import filelock\n\ndef c(p):\n    with filelock.FileLock(p):\n        p
 
 def run(folder: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-P", "-m", "fsrace_lint", *words],
+        [sys.executable, "-m", "fsrace_lint", *words],
         cwd=folder,
         env={**os.environ, **env},
         capture_output=True,
@@ -206,7 +206,7 @@ def play(folder: Path, *answers: str) -> tuple[int, str]:
     if child == 0:
         os.chdir(folder)
         os.environ["NO_COLOR"] = "1"
-        os.execv(sys.executable, [sys.executable, "-P", "-m", "fsrace_lint", "fix", "--interactive"])
+        os.execv(sys.executable, [sys.executable, "-m", "fsrace_lint", "fix", "--interactive"])
     shown, left = b"", [*answers]
     while True:
         try:
