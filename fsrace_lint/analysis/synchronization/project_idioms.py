@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.synchronization.process_groups import ProcessGroups
     from fsrace_lint.analysis.synchronization.project_imports import Offered
+    from fsrace_lint.program.modules import Module
 
     OwnForm = tuple[str, str, bool]
 
 RANK_CHECK: Final = "is-main-process"
 BARRIER: Final = "barrier"
+ENSURE_DIR: Final = "ensure-dir"
+ATOMIC_WRITE: Final = "atomic-write"
 _COORDINATING: Final = (RANK_CHECK, BARRIER)
 _WAITING: Final = ("barrier", "rank", "world")
 """The kinds of the library calls that a plain barrier consists of."""
@@ -69,7 +72,7 @@ class ProjectIdioms:
                 module, _, name = chosen.rpartition(".")
                 yield module, name, True
         may_lack = coordinates and self.groups.may_lack(call_site)
-        for offered in self._doing(kind):
+        for offered in self._found(kind, importer):
             function = offered.function
             if may_lack and isinstance(function, LinkedFunction) and self.groups.is_needed_in(function):
                 continue
@@ -93,13 +96,21 @@ class ProjectIdioms:
         names = (module.name.split(".") for module in self.flows.table.modules)
         return any(top in parts[:2] for parts in names)
 
+    def _found(self, kind: str, importer: Module) -> Iterator[Offered]:
+        """Yield the functions that do what a helper does; an ensure-dir function only if the file has it."""
+        if kind != ENSURE_DIR:
+            yield from self._doing(kind)
+            return
+        for each in self.imports.imported_by(importer):
+            if isinstance(each.function, LinkedFunction) and self.writers.is_ensure_dir(each.function):
+                yield each
+
     @query
     def _doing(self, kind: str) -> tuple[Offered, ...]:
         does = {
             RANK_CHECK: self._is_test,
             BARRIER: self._is_plain_barrier,
-            "ensure-dir": self.writers.is_ensure_dir,
-            "atomic-write": self.writers.is_atomic_write,
+            ATOMIC_WRITE: self.writers.is_atomic_write,
         }.get(kind)
         return tuple(
             each

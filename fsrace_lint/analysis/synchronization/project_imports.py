@@ -42,31 +42,34 @@ class ProjectImports:
     @lazy
     def functions(self) -> tuple[Offered, ...]:
         """The functions that files import, or call as attributes of a module; most imported first."""
-        counted = Counter[tuple[Module, str, "LinkedFunction"]]()
+        counted = Counter[tuple[Module, str, "LinkedFunction | LinkedClass"]]()
         spelled = dict[Module, Counter[str]]()
         for importer in self.table.modules:
-            for row in importer.imports.values():
-                for module, name, function, text in self._imported(row, importer):
-                    counted[module, name, function] += 1
-                    spelled.setdefault(module, Counter()).update([text] if text else [])
+            for module, name, function, text in self.imported_by(importer):
+                counted[module, name, function] += 1
+                spelled.setdefault(module, Counter()).update([text] if text else [])
         ordered = sorted(counted, key=lambda key: (-counted[key], key[0].name, key[1]))
         texts = {module: _most_common(found) for module, found in spelled.items()}
         return tuple(Offered(*key, texts[key[0]]) for key in ordered if not key[1].startswith("_"))
 
-    def _imported(self, row: m.Import, importer: Module) -> Iterator[tuple[Module, str, LinkedFunction, str]]:
-        """Yield the functions of an import, each with its module, its name, and the text of the module."""
-        found = self.module_of(row, importer)
-        if found is None:
-            return
+    def imported_by(self, importer: Module) -> Iterator[Offered]:
+        """Yield the functions that a file imports, or calls as attributes of a module."""
+        called = {name for function in importer.facts.functions for name in function.called}
+        for row in importer.imports.values():
+            found = self.module_of(row, importer)
+            if found is not None:
+                yield from self._of(row, found, called)
+
+    def _of(self, row: m.Import, found: Module, called: set[str]) -> Iterator[Offered]:
         entity = found if row.name is None else self.resolver.member(found, row.name)
         text = "" if row.level else row.module
         if isinstance(entity, Module):
             text = f"{text}.{row.name}" if text and row.name else text
             for name, function in entity.top_functions.items():
-                if importer.calls({name}):
-                    yield entity, name, function, text
+                if name in called:
+                    yield Offered(entity, name, function, text)
         elif (named := as_function(entity)) is not None:
-            yield found, row.name or "", named, text
+            yield Offered(found, row.name or "", named, text)
 
     def module_of(self, row: m.Import, importer: Module) -> Module | None:
         """Return the module of the project that an import names, or from which it takes a name."""
