@@ -105,9 +105,9 @@ class TestPages:
     def test_fix_turns_bad_example_into_good(self, loaded: LoadedRule, tmp_path: Path) -> None:
         """A safe fix yields the good example itself; an unsafe fix may use a helper instead."""
         root = shown(loaded, "Bad", tmp_path)
-        if loaded.rule.code == "FSR301":
-            settings = '[tool.fsrace-lint]\nhelper-module = "fsrace_lint.safe"\n'
-            (root / "pyproject.toml").write_text(settings, "utf-8")
+        if loaded.rule.code in {"FSR106", "FSR301"}:
+            with (root / "pyproject.toml").open("a", encoding="utf-8") as settings:
+                settings.write('helper-module = "fsrace_lint.safe"\n')
         found, checked = run(root)
         (finding,) = checked.outcome.findings
         fix = finding.fix
