@@ -617,7 +617,7 @@ class IdiomEntry(CatalogEntry, frozen=True, kw_only=True):
     first: str = ""
     """The expression that is true only on rank 0 of the job."""
     barrier: str = ""
-    """The call in which every process waits for all other processes. `{function}` stands for the name of the
+    """The call in which every process waits for all other processes. `{function}` is the name of the
     function that makes the call."""
     needs_group: bool = False
     """Whether they fail until the process group exists."""
