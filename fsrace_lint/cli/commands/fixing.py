@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.shell_completion import CompletionItem
 
-from fsrace_lint import catalog
 from fsrace_lint.cli import terminal
 from fsrace_lint.cli.commands import write
 from fsrace_lint.cli.commands.grouped_options import mistaken
 from fsrace_lint.findings.finding import TIERS, Applicability, Tier
-from fsrace_lint.report import diff
 from fsrace_lint.report.words import count, visible
 
 if TYPE_CHECKING:
@@ -141,18 +139,24 @@ def tell(  # one parameter per message
         watch.hint(_summary(made, checked, fixed, "Would fix" if would else "Fixed"))
     borrowing = sum(1 for patch in patches if _borrows(patch))
     if borrowing:
+        from fsrace_lint import catalog  # noqa: PLC0415  # not loaded if all results are cached
+
         verb = "would import" if would else "imports" if borrowing == 1 else "import"
         watch.hint(f"Note: {count(borrowing, 'file')} {verb} `{catalog.HELPERS}`. {_OWN}")
 
 
 def _borrows(patch: Patch) -> bool:
     """Return whether a patch adds an import of `fsrace_lint.safe`, so that the project depends on it."""
+    from fsrace_lint import catalog  # noqa: PLC0415  # not loaded if all results are cached
+
     name = catalog.HELPERS.encode()
     return name in patch.after and name not in patch.before
 
 
 def show(patch: Patch, checked: Checked, color: bool | None) -> None:  # noqa: FBT001  # None detects a terminal
     """Print the diff of a patch."""
+    from fsrace_lint.report import diff  # noqa: PLC0415  # loads difflib, only to show a diff
+
     source = checked.sources[patch.path]
     shown = diff.unified(patch.path, patch.before, patch.after, source.encoding)
     is_colored = terminal.is_colored(color)
