@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from fsrace_lint.catalog.lexicon import meaning
 from fsrace_lint.fixes.reading import parsed
 from fsrace_lint.fixes.settings_files import minors, table, toml, upwards
 
@@ -27,8 +28,6 @@ _REQUIRED: Final = re.compile(
 _CLASSIFIER: Final = re.compile(r"Programming Language :: Python :: (\d+)(?:\.(\d+))?\b")
 _FUTURES: Final = frozenset({"absolute_import", "division", "print_function", "unicode_literals"})
 """What only code for Python 2 imports from `__future__`."""
-_BRIDGES: Final = frozenset({"six", "future", "past"})
-"""Libraries for code that runs on Python 2 and 3."""
 _SYNTAX: Final[Mapping[type[ast.AST], Version]] = {
     ast.AsyncFunctionDef: (3, 5),
     ast.JoinedStr: (3, 6),
@@ -137,10 +136,10 @@ def _is_for_python_2(module: ast.Module) -> bool:
             if any(alias.name in _FUTURES for alias in node.names):
                 return True
         elif isinstance(node, ast.ImportFrom):
-            if node.level == 0 and (node.module or "").partition(".")[0] in _BRIDGES:
+            if node.level == 0 and (node.module or "").partition(".")[0] in meaning("bridging"):
                 return True
         elif isinstance(node, ast.Import) and any(
-            alias.name.partition(".")[0] in _BRIDGES for alias in node.names
+            alias.name.partition(".")[0] in meaning("bridging") for alias in node.names
         ):
             return True
     return False

@@ -61,7 +61,7 @@ Doubt: TypeAlias = Literal[
 """Categories of names that make a fix more cautious if nothing else is known about the object."""
 InCommands: TypeAlias = Literal["launcher"]
 """Categories of the words of commands, which whitespace separates."""
-Names: TypeAlias = Literal["loading", "dumping"]
+Names: TypeAlias = Literal["loading", "dumping", "bridging"]
 """Categories of whole names."""
 
 _ZERO: Final = re.compile(r"(?<![0-9])0(?![0-9])")
