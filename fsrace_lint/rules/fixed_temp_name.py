@@ -83,6 +83,8 @@ def check(project: Project) -> Iterator[Finding]:
 
 
 def _is_shared(project: Project, access: Access) -> bool:
+    if access.path is None:
+        return False
     if _is_told_apart_by_pid(project, access):
         return True
     if access.op == "mkdir":
