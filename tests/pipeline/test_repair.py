@@ -66,19 +66,18 @@ class Count:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.judged: list[str] = []
         self.linked: list[bool] = []
-        judged, linked = project_link.judged, project_link.linked
+        judged, project = project_link.judged, project_link.Project
 
         def count_judged(run: Any, relative: str, problems: list[Any]) -> Any:
             self.judged.append(relative)
             return judged(run, relative, problems)
 
-        def count_linked(run: Any) -> Any:
-            modules, project = linked(run)
-            self.linked.append(project.flows.relevance._targeted)
-            return modules, project
+        def count_linked(*arguments: Any, **options: Any) -> Any:
+            self.linked.append(options["targeted"])
+            return project(*arguments, **options)
 
         monkeypatch.setattr(project_link, "judged", count_judged)
-        monkeypatch.setattr(project_link, "linked", count_linked)
+        monkeypatch.setattr(project_link, "Project", count_linked)
 
 
 class TestCost:
