@@ -63,9 +63,9 @@ def changes() -> Iterator[tuple[str, str, str]]:
                 yield f"{number}{unsafe.strip()}/{path}", text, patched(text, f"@@{hunks.rstrip()}")
 
 
-OURS: Final = "compat"
-"""A module that a case has in its own files."""
-OUR_CONFIG: Final = f"--config=lint.isort.known-first-party=['{OURS}']"
+OURS: Final = ["compat", "pkg"]
+"""Modules that cases have in their own files."""
+OUR_CONFIG: Final = f"--config=lint.isort.known-first-party={OURS}"
 
 
 def ruff(root: Path, *arguments: str) -> set[str]:
@@ -91,7 +91,7 @@ def is_black(text: str) -> bool:
 
 def is_sorted(text: str) -> bool:
     return (
-        isort.code(text, profile="black", known_third_party=["fsrace_lint"], known_first_party=[OURS]) == text
+        isort.code(text, profile="black", known_third_party=["fsrace_lint"], known_first_party=OURS) == text
     )
 
 
