@@ -42,7 +42,7 @@ def telling(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*arguments, **choices)
         except KeyboardInterrupt as error:
-            what = str(error) or "no file was written"
-            raise KeyboardInterrupt("" if choices["silent"] else f"Interrupted: {what}") from None
+            what = str(error) or "Interrupted: no file was written"
+            raise KeyboardInterrupt("" if choices["silent"] else what) from None
 
     return told

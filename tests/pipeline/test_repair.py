@@ -8,6 +8,7 @@ import pytest
 from support.mdtest import run
 
 from fsrace_lint import fixes
+from fsrace_lint.analysis.queries.project import Project
 from fsrace_lint.engine.parallel.progress import Observer
 from fsrace_lint.pipeline import project_link, repair
 
@@ -66,7 +67,7 @@ class Count:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.judged: list[str] = []
         self.linked: list[bool] = []
-        judged, project = project_link.judged, project_link.Project
+        judged, project = project_link.judged, Project
 
         def count_judged(run: Any, relative: str, problems: list[Any]) -> Any:
             self.judged.append(relative)

@@ -62,7 +62,9 @@ def commit(paths: tuple[Path, ...], choices: dict[str, Any], watch: Watch) -> No
             with interrupts.deferred():  # a commit is finished, or its files are put back
                 fixed += _commit(repository, code, made, watch, done, refused)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"{count(len(done), 'commit')} made; nothing else was written") from None
+        raise KeyboardInterrupt(
+            f"Interrupted: {count(len(done), 'commit')} made; nothing else was written"
+        ) from None
     except git_clean.GitError as error:
         if not watch.silent:
             before = f"; {count(len(done), 'commit')} made before it" if done else "; nothing was committed"

@@ -81,7 +81,8 @@ def write(made: Made, watch: Watch, *, clean: bool) -> Written:
             repair.sweep(run)
     except KeyboardInterrupt:
         every = [patch for _, patches in made for patch in patches]
-        raise KeyboardInterrupt(_interrupted(every, len(tried), written)) from None
+        told = "" if watch.silent else _interrupted(every, len(tried), written)
+        raise KeyboardInterrupt(told) from None
     return written
 
 
@@ -92,7 +93,10 @@ def _interrupted(patches: Sequence[Patch], tried: int, written: Written) -> str:
     changed = [patch.path for patch in patches if patch.before != patch.after]
     done = [patch.path for patch in patches[:tried] if patch.path in changed and patch.path not in failed]
     left = [path for path in changed if path not in done]
-    told = [f"{count(len(done), 'file')} written{_listed(done)}", f"{len(left)} not written{_listed(left)}"]
+    told = [
+        f"Interrupted: {count(len(done), 'file')} written{_listed(done)}",
+        f"{len(left)} not written{_listed(left)}",
+    ]
     return "; ".join(told)
 
 
