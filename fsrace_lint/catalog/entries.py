@@ -12,7 +12,7 @@ always has the property. `:keep=true` is a flag that is on if the call omits it.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -61,6 +61,10 @@ class CatalogEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
     ARGUMENTS: ClassVar[tuple[str, ...]] = ()
     FLAGS: ClassVar[tuple[str, ...]] = ()
+
+
+ANY_SUFFIX: Final = ".*"
+"""The `suffix` of a function that appends one to a path without any."""
 
 
 class Effect(CatalogEntry, frozen=True, kw_only=True):
@@ -121,7 +125,7 @@ class Effect(CatalogEntry, frozen=True, kw_only=True):
     single_file: bool = False
     """Whether it writes one file, at the path it gets. A fix can pass another path and rename that."""
     suffix: str = ""
-    """What it appends to a path that does not end with it: `.npy`."""
+    """What it appends to a path that does not end with it: `.npy`. `.*` if any suffix will do."""
     by_suffix: bool = False
     """Whether it chooses the format or the compression by the suffix of the path."""
     url: str = ""

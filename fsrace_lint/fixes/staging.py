@@ -132,7 +132,7 @@ def _unique(
         suffix = ending_of(tree, path)
         if not suffix and is_pathlib:
             suffix = f"{{{said}.suffix}}"
-        elif not suffix:
+        elif not suffix and not isinstance(place, cst.SimpleString):
             parts, more = spell(target, "os", "path", "import os")
             imports = (*imports, *more)
             suffix = f"{{{tree.module.code_for_node(parts)}.splitext({said})[1]}}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 
+from fsrace_lint.catalog.entries import ANY_SUFFIX
 from fsrace_lint.catalog.lexicon import meaning
 from fsrace_lint.fixes.arguments import OPEN, argument, calling, literal, named, needed, refuse_other
 from fsrace_lint.fixes.blocks import fresh, suite
@@ -116,7 +117,10 @@ def _handed(target: Target) -> Change:
     path, line, effect = written_path(target), own_statement(target), target.effect
     said = target.fix.api.removeprefix("*.")
     suffix = effect.suffix if effect is not None else ""
-    if suffix and ending_of(target.tree, path) != suffix:
+    ending = ending_of(target.tree, path)
+    if suffix == ANY_SUFFIX and not ending:
+        raise RefusalError(f"`{said}` appends a suffix to a path without one, and this path may have none")
+    if suffix not in {"", ANY_SUFFIX, ending}:
         raise RefusalError(
             f"`{said}` appends `{suffix}` to a path that does not end in it, and this path may not"
         )
