@@ -197,7 +197,7 @@ class TestSettings:
                 if isinstance(node, ast.ImportFrom) and node.module == "fsrace_lint.fixes.coordination"
                 for alias in node.names
             }
-            if names & {"helper", "own_helper", "rank_test", "barrier_call"}:
+            if names & {"helper", "own_helper", "rank_test", "barrier_line"}:
                 calling.add(file.stem.replace("_", "-"))
             if names - {"refuse_collectives", "Spelled"}:
                 naming.add(file.stem.replace("_", "-"))

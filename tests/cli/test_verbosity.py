@@ -314,6 +314,8 @@ class TestProgress:
             ["Extracting", 3, 3],
             ["Checking", 3, 3],
             ["Repairing", 2, 2],
+            ["Extracting", 1, 1],
+            ["Verifying", 2, 2],
         ]
 
 
