@@ -23,19 +23,13 @@ Spelled = tuple[cst.BaseExpression, tuple[str, ...]]
 _BUILTIN: Final = frozenset({"int", "str", "bool", "len", "True", "False", "None"})
 
 
-def helper(target: Target, name: str) -> Spelled:
-    """Return an expression for a helper, and the import lines that it needs."""
-    return named_helper(target, name) or _imported(target, target.surroundings.helpers, name)
-
-
 def own_helper(target: Target, name: str) -> Spelled | None:
     """Return the function of the project for a helper, or None if fixes should write plain code.
 
     It is the one that the settings name, or the helper of the `helper-module` setting.
     """
-    return named_helper(target, name) or (
-        _imported(target, target.surroundings.helpers, name) if target.surroundings.has_helpers else None
-    )
+    module = target.surroundings.helpers
+    return named_helper(target, name) or (None if module is None else _imported(target, module, name))
 
 
 def named_helper(target: Target, name: str) -> Spelled | None:

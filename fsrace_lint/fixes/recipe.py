@@ -59,16 +59,15 @@ class Surroundings(msgspec.Struct, frozen=True):
 
     `idiom` returns how the file writes rank checks and barriers at a call, `collectives` the collective
     calls within a span, and `entries` the library models. `own` returns how a call can use a helper of the
-    project, by its key in the settings. `helpers` is the module of the helpers, and `has_helpers` tells
-    whether the settings name it. `is_needed` tells whether other files may use a name that the file imports,
+    project, by its key in the settings. `helpers` is the module with the helpers, if the settings name
+    one. `is_needed` tells whether other files may use a name that the file imports,
     and `mentioning` returns the path and the text of the other files with a word.
     """
 
     idiom: Callable[[Span], Idiom]
     collectives: Callable[[Span], tuple[str, ...]]
     entries: Callable[[], Catalog]
-    helpers: str
-    has_helpers: bool = False
+    helpers: str | None = None
     own: Callable[[str, Span], tuple[OwnHelper, ...]] = lambda _kind, _span: ()
     is_needed: Callable[[str], bool] = lambda _: False
     mentioning: Callable[[str], Iterable[tuple[str, str]]] = lambda _: ()

@@ -7,7 +7,6 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint import catalog
 from fsrace_lint.files.atomic_write import stale_temporaries
 from fsrace_lint.findings.finding import Applicability, Finding, Severity
 from fsrace_lint.pipeline.comments import tidy, with_data
@@ -99,8 +98,7 @@ def surroundings(run: Run, source: Source) -> Surroundings:
         idiom=functools.partial(run.idiom, source.relative),
         collectives=functools.partial(run.collectives, source.relative),
         entries=functools.partial(entries, run),
-        helpers=chosen or catalog.HELPERS,
-        has_helpers=chosen is not None,
+        helpers=chosen,
         own=functools.partial(run.own_helpers, source.relative),
         is_needed=functools.partial(is_needed, run, source.relative),
         mentioning=functools.partial(mentioning, run, source.relative),

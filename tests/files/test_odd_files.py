@@ -120,7 +120,7 @@ from fsrace_lint.files.spans import Place, Span
 span = Span(4, 5, 4, 18)
 fix = Fix("exist-ok", span, Applicability.SAFE, "", api="os.makedirs")
 finding = Finding("FSR101", "x", "x", Place("chain.py", span), "f", Severity.ERROR, "evident", fix=fix)
-surroundings = fixes.Surroundings(lambda span: Idiom(), lambda span: (), catalog.load, "helpers")
+surroundings = fixes.Surroundings(lambda span: Idiom(), lambda span: (), catalog.load)
 made, = fixes.alone(source.read(Path("chain.py"), Path.cwd()), [finding], surroundings)
 print(made.refusal)
 """

@@ -94,7 +94,7 @@ def finding(fix: Fix | None, span: Span | None = None) -> Finding:
     return Finding("FSR101", "a-rule", "a message", place, "<module>", Severity.ERROR, "evident", fix=fix)
 
 
-ALONE = Surroundings(lambda span: Idiom(), lambda span: (), catalog.load, "fsrace_lint.safe")
+ALONE = Surroundings(lambda span: Idiom(), lambda span: (), catalog.load)
 
 
 def content(source: Source, gone: tuple[Finding, ...]) -> str | None:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 SAFE: Final = "safe"
 """The tier without unsafe fixes."""
-_OWN: Final = "To use a copy in your project instead, run `fsrace-lint vendor` and set `helper-module`."
 
 
 def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes them
@@ -137,20 +136,6 @@ def tell(  # one parameter per message
         tell_refusals([*refusals, *refused])
     if made:
         watch.hint(_summary(made, checked, fixed, "Would fix" if would else "Fixed"))
-    borrowing = sum(1 for patch in patches if _borrows(patch))
-    if borrowing:
-        from fsrace_lint import catalog  # noqa: PLC0415  # not loaded if all results are cached
-
-        verb = "would import" if would else "imports" if borrowing == 1 else "import"
-        watch.hint(f"Note: {count(borrowing, 'file')} {verb} `{catalog.HELPERS}`. {_OWN}")
-
-
-def _borrows(patch: Patch) -> bool:
-    """Return whether a patch adds an import of `fsrace_lint.safe`, so that the project depends on it."""
-    from fsrace_lint import catalog  # noqa: PLC0415  # not loaded if all results are cached
-
-    name = catalog.HELPERS.encode()
-    return name in patch.after and name not in patch.before
 
 
 def show(patch: Patch, checked: Checked, color: bool | None) -> None:  # noqa: FBT001  # None detects a terminal
