@@ -75,6 +75,7 @@ KNOWN: Final = {
     "in try and finally": ("shared-extraction: Look-alikes / An archive of another kind",),
     # Objects of classes that are defined in a function, and their callers, are not followed.
     "in a function": (
+        "entered-contexts: Values / Private directories that a generator yields",
         "loop-exits: Hazards / A flag of an object that only rank 0 calls",
         "loop-exits: Look-alikes / A flag of an object that all ranks call, or that is broadcast",
         "earlier-directories: In a function that the caller calls / Always, or if the path is given",
