@@ -65,6 +65,8 @@ KNOWN: Final = {
         "mxnet: Datasets are downloaded in place",
         "imports: Scripts / A file in the same directory hides one at the top",
         "shared-extraction: Look-alikes / An archive of another kind",
+        "unused-imports: A section that is empty then",
+        "unused-imports: A list of names in parentheses",
     ),
     "split, names imported": (
         "concurrency-evidence: Enough evidence / A group initialized on demand, in the script",
@@ -76,6 +78,8 @@ KNOWN: Final = {
     # Objects of classes that are defined in a function, and their callers, are not followed.
     "in a function": (
         "entered-contexts: Values / Private directories that a generator yields",
+        "atomic-writes: atomic-write / `open()` where a class has a method `open()`",
+        "one-rank: A barrier that some ranks may skip / A constructor far from the ranks",
         "loop-exits: Hazards / A flag of an object that only rank 0 calls",
         "loop-exits: Look-alikes / A flag of an object that all ranks call, or that is broadcast",
         "earlier-directories: In a function that the caller calls / Always, or if the path is given",
