@@ -27,7 +27,8 @@ the call. That is safe if the function also writes or links a file there; a dang
 deleted too. A check with `isfile()` stays if the function creates no file there, because it also
 excludes other paths; otherwise, the fix is unsafe. After a listing, and for `shutil.rmtree()`, the
 fix is unsafe. If the code reads the file before it deletes it, the fix is manual, because the
-failure stops a second process that read the file too.
+failure stops a second process that read the file too. It is also manual for `shutil.rmtree()` if
+later code of the function may create files: the first process would delete those of the second.
 
 Not reported when:
 * the call passes `missing_ok=True` or `ignore_errors=True`;
@@ -114,6 +115,8 @@ def _fix(project: Project, probe: ExistenceCheck, delete: Access) -> Fix:
     if project.is_reset(delete):
         return RESET_ON_FIRST.at(delete)
     is_tree = delete.operation.api == "shutil.rmtree"
+    if is_tree and project.may_be_filled_after(delete):
+        return for_late_delete(project, delete)
     of_directory = is_tree or delete.operation.api.endswith(".rmdir")
     told = delete.path is not None and probe.path.is_within(delete.path)
     exact = told and probe.is_implied and delete.is_surely_a_path and not is_tree

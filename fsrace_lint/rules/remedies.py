@@ -392,6 +392,10 @@ def for_late_delete(project: Project, access: Access, safe: Applicability = Appl
     """
     if project.is_used_before(access):
         return _by_hand(MISSING_OK, "the failure stops a second process that read it too").at(access)
+    if access.operation.tree and project.may_be_filled_after(access):
+        return _by_hand(MISSING_OK, "later code may refill the tree while another process deletes it").at(
+            access
+        )
     return msgspec.structs.replace(MISSING_OK.at(access), applicability=safe)
 
 

@@ -54,24 +54,29 @@ class PathKindQueries(AccessQueries):
     def is_filled_in_branch(self, access: Access) -> bool:
         """Return whether the branch that makes a directory goes on to fill it.
 
-        It does if a later call of the branch writes a file or calls a function of the project.
+        It does if a later call of the branch writes a file, or runs code of the project.
         """
         tests = [each for each in access.call_site.state.conditions if each.branch is not None]
-        if not tests:
-            return False
-        within, resolver = tests[-1], self.flows.resolver
+        return bool(tests) and any(
+            any(
+                each.branch is tests[-1].branch and each.truth is tests[-1].truth
+                for each in later.state.conditions
+            )
+            for later in self._filling_after(access)
+        )
+
+    def may_be_filled_after(self, access: Access) -> bool:
+        """Return whether later code of the function may create files in the tree that an access deletes."""
+        return any(True for _ in self._filling_after(access))
+
+    def _filling_after(self, access: Access) -> Iterator[CallSite]:
+        """Yield the calls after an access that create files, or run code of the project."""
         for call_site in self.flows.call_sites(access.call_site.function):
-            state = call_site.state
-            if call_site.call.span <= access.call_site.call.span or not any(
-                each.branch is within.branch and each.truth is within.truth for each in state.conditions
-            ):
-                continue
-            operation = self._accesses.operation(call_site)
-            if operation is not None and operation.op in _FILLING:
-                return True
-            if resolver.callee(call_site.call, state.scope) is not None:
-                return True
-        return False
+            if call_site.call.span > access.call_site.call.span:
+                operation = self._accesses.operation(call_site)
+                callee = self.flows.resolver.callee(call_site.call, call_site.state.scope)
+                if callee is not None or (operation is not None and operation.op in _FILLING):
+                    yield call_site
 
     def has_parent(self, access: Access) -> bool:
         """Return whether the parent directory of the path of an access evidently exists.
