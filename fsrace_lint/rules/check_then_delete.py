@@ -27,8 +27,7 @@ the call. That is safe if the function also writes or links a file there; a dang
 deleted too. A check with `isfile()` stays if the function creates no file there, because it also
 excludes other paths; otherwise, the fix is unsafe. After a listing, and for `shutil.rmtree()`, the
 fix is unsafe. If the code reads the file before it deletes it, the fix is manual, because the
-failure stops a second process that read the file too. It is also manual for `shutil.rmtree()` if
-later code of the function may create files: the first process would delete those of the second.
+failure stops a second process that read it too; so it is if later code may refill a deleted tree.
 
 Not reported when:
 * the call passes `missing_ok=True` or `ignore_errors=True`;
@@ -115,12 +114,11 @@ def _fix(project: Project, probe: ExistenceCheck, delete: Access) -> Fix:
     if project.is_reset(delete):
         return RESET_ON_FIRST.at(delete)
     is_tree = delete.operation.api == "shutil.rmtree"
-    if is_tree and project.may_be_filled_after(delete):
-        return for_late_delete(project, delete)
     of_directory = is_tree or delete.operation.api.endswith(".rmdir")
     told = delete.path is not None and probe.path.is_within(delete.path)
     exact = told and probe.is_implied and delete.is_surely_a_path and not is_tree
     is_redundant = probe.guards_only_the_site and probe.is_implied and probe.path == delete.path
+    is_redundant = is_redundant and not (is_tree and project.may_be_filled_after(delete))
     if is_redundant and (probe.asks_existence or (probe.asks_directory if of_directory else probe.asks_file)):
         is_shown = (project.is_used_as_directory if of_directory else project.is_used_as_file)(delete)
         if is_shown or probe.asks_existence:

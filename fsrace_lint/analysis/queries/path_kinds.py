@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _FILLING: Final[frozenset[Op]] = frozenset({"write", "copy", "download", "link", "create", "extract"})
 """The operations that create files or links."""
+_DEEPEST: Final = 3
+"""How many calls are followed to code that creates files."""
 _OF_DIRECTORIES: Final[frozenset[Op]] = frozenset({"list", "mkdir"})
 """The operations that fail unless their path is a directory."""
 _JOINING: Final = (m.Call, m.Binary, m.Format)
@@ -54,7 +56,7 @@ class PathKindQueries(AccessQueries):
     def is_filled_in_branch(self, access: Access) -> bool:
         """Return whether the branch that makes a directory goes on to fill it.
 
-        It does if a later call of the branch writes a file, or runs code of the project.
+        It does if a later call of the branch writes a file, or runs code of the project that does.
         """
         tests = [each for each in access.call_site.state.conditions if each.branch is not None]
         return bool(tests) and any(
@@ -70,13 +72,18 @@ class PathKindQueries(AccessQueries):
         return any(True for _ in self._filling_after(access))
 
     def _filling_after(self, access: Access) -> Iterator[CallSite]:
-        """Yield the calls after an access that create files, or run code of the project."""
+        """Yield the calls after an access that create files, or run code of the project that does."""
         for call_site in self.flows.call_sites(access.call_site.function):
-            if call_site.call.span > access.call_site.call.span:
-                operation = self._accesses.operation(call_site)
-                callee = self.flows.resolver.callee(call_site.call, call_site.state.scope)
-                if callee is not None or (operation is not None and operation.op in _FILLING):
-                    yield call_site
+            if call_site.call.span > access.call_site.call.span and self._fills(call_site, 0):
+                yield call_site
+
+    def _fills(self, call_site: CallSite, depth: int) -> bool:
+        operation = self._accesses.operation(call_site)
+        if operation is not None:
+            return operation.op in _FILLING
+        callee = self.flows.resolver.callee(call_site.call, call_site.state.scope)
+        inner = () if callee is None or depth == _DEEPEST else self.flows.call_sites(callee)
+        return any(self._fills(each, depth + 1) for each in inner)
 
     def has_parent(self, access: Access) -> bool:
         """Return whether the parent directory of the path of an access evidently exists.
