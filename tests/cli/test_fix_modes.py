@@ -153,7 +153,7 @@ class TestInterrupt:
     def interrupt(self, folder: Path, place: str, *words: str) -> subprocess.CompletedProcess[str]:
         """Run `fix`, and send SIGINT when a function has done its work the first time."""
         return subprocess.run(
-            [sys.executable, "-P", "-c", _INTERRUPTED.format(place=place), *words],
+            [sys.executable, "-c", _INTERRUPTED.format(place=place), *words],
             cwd=folder,
             capture_output=True,
             text=True,
