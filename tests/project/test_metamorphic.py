@@ -46,6 +46,7 @@ KNOWN: Final = {
         "named-checks: Names of distributed jobs / A flag by the framework",
         "divided-work: Data loaders / Batches that a sampler divides",
         "agreed-attributes: Hazards / The name of an object whose class is unknown",
+        "harmful-fixes: A rank check around a collective / `save_pretrained()`",
     ),
     # The class is inferred from the name of a parameter, which is now annotated with `object`.
     "annotated": (
