@@ -47,6 +47,9 @@ KNOWN: Final = {
         "divided-work: Data loaders / Batches that a sampler divides",
         "agreed-attributes: Hazards / The name of an object whose class is unknown",
         "harmful-fixes: A rank check around a collective / `save_pretrained()`",
+        "transformers: `save_pretrained()` of models, tokenizers, and configurations",
+        "transformers: A model of unknown type",
+        "transformers: The trainer saves on every rank",
     ),
     # The class is inferred from the name of a parameter, which is now annotated with `object`.
     "annotated": (
@@ -79,6 +82,7 @@ KNOWN: Final = {
     # Objects of classes that are defined in a function, and their callers, are not followed.
     "in a function": (
         "entered-contexts: Values / Private directories that a generator yields",
+        "drivers: Clusters / The driver of Ray",
         "atomic-writes: atomic-write / `open()` where a class has a method `open()`",
         "one-rank: A barrier that some ranks may skip / A constructor far from the ranks",
         "loop-exits: Hazards / A flag of an object that only rank 0 calls",
