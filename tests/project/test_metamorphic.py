@@ -50,6 +50,8 @@ KNOWN: Final = {
         "transformers: `save_pretrained()` of models, tokenizers, and configurations",
         "transformers: A model of unknown type",
         "transformers: The trainer saves on every rank",
+        "trl: The trainer saves on every rank",
+        "unguarded-write: A literal name in an unknown directory / Each rank may have its own directory",
     ),
     # The class is inferred from the name of a parameter, which is now annotated with `object`.
     "annotated": (
