@@ -34,15 +34,15 @@ def deferred() -> Iterator[None]:
             raise KeyboardInterrupt
 
 
-def telling(command: Callable[..., None]) -> Callable[..., None]:
+def reporting(command: Callable[..., None]) -> Callable[..., None]:
     """Make a command that rewrites files say what was done before an interrupt."""
 
     @functools.wraps(command)
-    def told(*arguments: Any, **choices: Any) -> None:
+    def reported(*arguments: Any, **choices: Any) -> None:
         try:
             command(*arguments, **choices)
         except KeyboardInterrupt as error:
             what = str(error) or "Interrupted: no file was written"
             raise KeyboardInterrupt("" if choices["silent"] else what) from None
 
-    return told
+    return reported

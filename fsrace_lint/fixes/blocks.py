@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import libcst as cst
 from libcst import matchers as m
 
+from fsrace_lint.fixes.nodes import REPORT, last_name
 from fsrace_lint.fixes.recipe import RefusalError, TreeEdit
 
 if TYPE_CHECKING:
@@ -21,9 +22,6 @@ Whole = cst.SimpleStatementLine | cst.With
 
 _FUNCTIONS: Final = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
 ASKING: Final = frozenset({"exists", "isdir", "isfile", "is_dir", "is_file", "lexists", "listdir", "iterdir"})
-_TOLD = m.Name("print") | m.Name("debug") | m.Name("info") | m.Name("warning") | m.Name("error")
-_TELLING: Final = m.Call(func=_TOLD) | m.Call(func=m.Attribute(attr=_TOLD))
-"""Calls that only report a path."""
 _HANDED: Final = m.Arg() | m.FormattedStringExpression() | m.BinaryOperation()
 _LEAVING: Final = m.Return() | m.Yield() | m.Break() | m.Continue() | m.Raise() | m.Await()
 _BINDING: Final = (
@@ -141,7 +139,7 @@ def is_used_below(target: Target) -> bool:
     tree = target.tree
     statement = statement_of(target)
     end = tree.span(statement).end_line
-    told = {name for call in m.findall(tree.module, _TELLING) for name in m.findall(call, m.Name())}
+    told = {name for call in m.findall(tree.module, REPORT) for name in m.findall(call, m.Name())}
     used = (
         name
         for argument in m.findall(_function(tree, statement), _HANDED)
@@ -164,10 +162,9 @@ def refuse_unasked(target: Target, path: cst.BaseExpression) -> None:
         if not isinstance(call, cst.Call) or tree.span(call) >= tree.span(target.call):
             continue
         function = call.func
-        name = function.attr.value if isinstance(function, cst.Attribute) else getattr(function, "value", "")
         owner = [function.value] if isinstance(function, cst.Attribute) else []
         asked = [*owner, *(argument.value for argument in call.args[:1])]
-        if name in ASKING and any(_said(tree, each) == spelled for each in asked):
+        if last_name(function) in ASKING and any(_said(tree, each) == spelled for each in asked):
             return
     raise RefusalError(
         "no existence check of this path precedes the call, so an existing one may be outdated"

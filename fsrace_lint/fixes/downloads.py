@@ -8,7 +8,7 @@ import libcst as cst
 from libcst import matchers as m
 
 from fsrace_lint.catalog.lexicon import meaning, says, words
-from fsrace_lint.fixes.nodes import within
+from fsrace_lint.fixes.nodes import REPORT, last_name, within
 from fsrace_lint.fixes.recipe import RefusalError
 from fsrace_lint.fixes.statements import following, leaving
 from fsrace_lint.fixes.text import is_path, is_text
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _LOOKING: Final = frozenset({"open", "remove", "stat", "unlink"})
 """What code that verifies a file may also do with it."""
-_REPORTING: Final = frozenset({"debug", "error", "info", "print", "warn", "warning"})
 _ENDING: Final = m.Return() | m.Break() | m.Continue() | m.Raise() | m.Assert()
 _APPENDING: Final = m.Arg(m.SimpleString(m.MatchRegex(r"[\"'](ab\+?|a\+b)[\"']")))
 
@@ -47,15 +46,16 @@ def verification(target: Target, statement: cst.CSTNode, path: cst.BaseExpressio
     before: list[cst.CSTNode] = []
     is_movable = True
     for rest, around in _following(tree, statement):
-        found = _verification(tree, [*before, *rest], path)
+        later = [*before, *rest]
+        found = _verification(tree, later, path)
         if found is not None:
-            until = [*before, *rest][: [*before, *rest].index(found.last) + 1]
+            until = later[: later.index(found.last) + 1]
             is_left = any(leaving(tree, each) is not None for each in until)
             if not is_movable or is_left or not all(_is_looking(tree, each) for each in found.paths):
                 line = tree.span(found.last).line
                 raise RefusalError(f"the rename cannot come after line {line}, which verifies the file")
             return found
-        before += rest
+        before = later
         is_movable &= isinstance(around, cst.With)
     return None
 
@@ -99,7 +99,7 @@ def refuse_other_kind(
         return
     for each in checked.paths:
         call = next(node for node in tree.ancestors(each) if isinstance(node, cst.Call))
-        name = _last_name(call.func)
+        name = last_name(call.func)
         if each not in [given.value for given in call.args] or name not in {*_LOOKING, "getsize"}:
             said = tree.module.code_for_node(path)
             raise RefusalError(f"`{name}()`, which verifies the file, may need `{said}` as a path object")
@@ -139,20 +139,20 @@ def _uses(tree: Tree, statement: cst.CSTNode, path: cst.BaseExpression) -> Itera
     for node in within(statement):
         if isinstance(node, type(path)) and _code(tree, node) == said:
             around = list(tree.ancestors(node))
-            calls = [_last_name(each.func) for each in around if isinstance(each, cst.Call)]
-            is_told = any(
-                isinstance(each, cst.Raise) or (isinstance(each, cst.Assert) and each.msg in (node, *around))
+            is_reported = any(
+                isinstance(each, cst.Raise)
+                or (isinstance(each, cst.Assert) and each.msg in (node, *around))
+                or m.matches(each, REPORT)
                 for each in around
             )
-            is_told |= not _REPORTING.isdisjoint(calls)
-            if not is_told:
+            if not is_reported:
                 yield cst.ensure_type(node, type(path))
 
 
 def _is_looking(tree: Tree, path: cst.CSTNode) -> bool:
     """Check whether the call around a path only looks at the file."""
     call = next((each for each in tree.ancestors(path) if isinstance(each, cst.Call)), None)
-    return call is not None and (_last_name(call.func) in _LOOKING or _is_named_check(call))
+    return call is not None and (last_name(call.func) in _LOOKING or _is_named_check(call))
 
 
 def _checks(statement: cst.CSTNode) -> bool:
@@ -160,7 +160,7 @@ def _checks(statement: cst.CSTNode) -> bool:
 
 
 def _is_named_check(call: cst.Call) -> bool:
-    return not meaning("checksum").isdisjoint(words(_last_name(call.func)))
+    return not meaning("checksum").isdisjoint(words(last_name(call.func)))
 
 
 def _is_call(statement: cst.CSTNode) -> bool:
@@ -178,10 +178,6 @@ def _assigned(statement: cst.CSTNode) -> set[str]:
 
 def _names(statement: cst.CSTNode) -> set[str]:
     return {node.value for node in within(statement) if isinstance(node, cst.Name)}
-
-
-def _last_name(function: cst.BaseExpression) -> str:
-    return function.attr.value if isinstance(function, cst.Attribute) else getattr(function, "value", "")
 
 
 def _code(tree: Tree, expression: cst.CSTNode) -> str:

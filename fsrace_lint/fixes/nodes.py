@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import libcst as cst
+from libcst import matchers as m
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_REPORTING: Final = m.Name(m.MatchRegex("print|debug|info|warn|warning|error"))
+REPORT: Final = m.Call(func=_REPORTING | m.Attribute(attr=_REPORTING))
+"""Matches a call that only reports something to the user."""
+
+
+def last_name(function: cst.BaseExpression) -> str:
+    """Return the last part of the name of a function, or an empty text if it has no name."""
+    name = function.attr if isinstance(function, cst.Attribute) else function
+    return name.value if isinstance(name, cst.Name) else ""
 
 
 def children(node: cst.CSTNode) -> list[cst.CSTNode]:

@@ -59,9 +59,9 @@ class Surroundings(msgspec.Struct, frozen=True):
 
     `idiom` returns how the file writes rank checks and barriers at a call, `collectives` the collective
     calls within a span, and `entries` the library models. `own` returns how a call can use a helper of the
-    project, by its key in the settings. `helpers` is the module with the helpers, if the settings name
-    one. `is_needed` tells whether other files may use a name that the file imports,
-    and `mentioning` returns the path and the text of the other files with a word.
+    project, by its key in the settings. `helpers` is the module with the helpers, if the settings name one.
+    `is_needed` returns whether other files may use a name that the file imports, and `mentioning` the path
+    and the text of the other files with a word.
     """
 
     idiom: Callable[[Span], Idiom]

@@ -12,7 +12,7 @@ from libcst import matchers as m
 from fsrace_lint.fixes.blocks import own_line
 from fsrace_lint.fixes.downloads import refuse_other_kind, refuse_resumed, verification
 from fsrace_lint.fixes.imports import spell
-from fsrace_lint.fixes.nodes import within
+from fsrace_lint.fixes.nodes import REPORT, within
 from fsrace_lint.fixes.older_strings import without_f_strings
 from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, put
 from fsrace_lint.fixes.statements import leaving
@@ -37,9 +37,6 @@ _OPENING: Final = m.Call(
     ],
 )
 _DOING: Final = m.Await() | m.Yield() | m.NamedExpr()
-_TOLD = m.Name("print") | m.Name("debug") | m.Name("info") | m.Name("warning") | m.Name("error")
-_TELLING: Final = m.Call(func=_TOLD) | m.Call(func=m.Attribute(attr=_TOLD))
-"""Calls that only report a path."""
 
 
 def publish(
@@ -74,7 +71,7 @@ def publish(
     target.refuse_before((3, 3), "`os.replace()`")
     place = _unwrapped(target.tree, _bare(path))
     lines: list[cst.BaseSmallStatement] = []
-    if not (_is_simple(place) or (_is_literal(place) and not is_method)):
+    if not (_is_simple(place) or (is_literal(place) and not is_method)):
         name = cst.Name(unused_name(target.tree, statement, _DESTINATION))
         lines.append(cst.Assign([cst.AssignTarget(name)], place))
         place = name
@@ -106,6 +103,12 @@ def publish(
     return Change(tuple(edits), imports)
 
 
+def random_part(target: Target) -> tuple[str, tuple[str, ...]]:
+    """Return what makes a name unique on all nodes, as code in an f-string, and the imports that it needs."""
+    chance, imports = spell(target, "uuid", "uuid4", "import uuid")
+    return f"{{{target.tree.module.code_for_node(chance)}().hex}}", imports
+
+
 def parsed(target: Target, text: str) -> cst.BaseExpression:
     """Parse an expression, and write its f-strings as the oldest supported Python can read them."""
     expression = cst.parse_expression(text)
@@ -124,8 +127,7 @@ def _unique(
     """Return the expression for the unique name, and the imports that it needs."""
     tree = target.tree
     said = tree.module.code_for_node(place)
-    chance, imports = spell(target, "uuid", "uuid4", "import uuid")
-    unique = f"{{{tree.module.code_for_node(chance)}().hex}}"
+    unique, imports = random_part(target)
     quote = "'" if tree.text.count("'") > 2 * tree.text.count('"') else '"'
     suffix = ".tmp"
     if keeps_suffix:
@@ -190,7 +192,7 @@ def _handlers(tree: Tree, statement: Whole) -> Iterator[cst.CSTNode]:
 def _uses(tree: Tree, block: cst.CSTNode, path: cst.BaseExpression) -> bool:
     """Check whether code uses a path, and does not only report it."""
     said = tree.module.code_for_node(_bare(path))
-    told = {node for call in m.findall(block, _TELLING) for node in within(call)}
+    told = {node for call in m.findall(block, REPORT) for node in within(call)}
     same = m.findall(block, m.MatchIfTrue(lambda node: isinstance(node, type(path))))
     return any(node not in told and tree.module.code_for_node(_bare(node)) == said for node in same)
 
@@ -253,7 +255,7 @@ def _is_simple(path: cst.BaseExpression) -> bool:
     return isinstance(path, cst.Name) or (isinstance(path, cst.Attribute) and _is_simple(path.value))
 
 
-def _is_literal(path: cst.BaseExpression) -> bool:
+def is_literal(path: cst.BaseExpression) -> bool:
     """Check whether a path is a literal that an f-string can contain unchanged."""
     return (
         isinstance(path, cst.SimpleString)

@@ -62,7 +62,6 @@ from fsrace_lint.rules.base import (
     tested,
 )
 from fsrace_lint.rules.remedies import MISSING_OK_UNCHECKED, RESET_ON_FIRST, for_late_delete
-from fsrace_lint.syntax.builtin_exceptions import is_os_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,10 +121,8 @@ def _fix(project: Project, probe: ExistenceCheck, delete: Access) -> Fix:
     if is_redundant and (probe.asks_existence or (probe.asks_directory if of_directory else probe.asks_file)):
         is_shown = (project.is_used_as_directory if of_directory else project.is_used_as_file)(delete)
         if is_shown or probe.asks_existence:
-            # `isfile()` also excludes a link to a directory, and a slash at the end any file
-            of_kind = not of_directory and (probe.asks_file or probe.path_source.rstrip("'\")").endswith("/"))
-            # a handler would now see other errors
-            alike = exact and is_shown and not (of_kind or any(map(is_os_error, delete.caught)))
+            alike = exact and is_shown
+            alike = alike and project.excludes_only_missing(probe, delete, of_directory=of_directory)
             safe = Applicability.SAFE if alike else Applicability.UNSAFE
             return msgspec.structs.replace(MISSING_OK_UNCHECKED.at(delete, probe.span), applicability=safe)
     safe = Applicability.SAFE if exact else Applicability.UNSAFE

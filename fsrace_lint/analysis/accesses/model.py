@@ -508,6 +508,11 @@ class ExistenceCheck(Record, frozen=True, eq=False):
         return self.asks in _FILE_TESTS
 
     @property
+    def has_trailing_slash(self) -> bool:
+        """Whether the checked path is spelled with a slash at the end, so that it cannot be a file."""
+        return self.path_source.rstrip("'\")").endswith("/")
+
+    @property
     def asks_kind(self) -> bool:
         """Whether the check asks for a kind of file, so that it can be false for an existing path."""
         return self.asks in _KIND_TESTS

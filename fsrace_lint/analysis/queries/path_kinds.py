@@ -6,18 +6,21 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.analysis.paths.abstract_path import AbstractPath
 from fsrace_lint.analysis.queries.accesses import AccessQueries
+from fsrace_lint.engine.query import query
 from fsrace_lint.syntax import model as m
+from fsrace_lint.syntax.builtin_exceptions import is_os_error
 from fsrace_lint.syntax.traversal import all_in, evaluated, within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsrace_lint.analysis.accesses.model import Access, Operation
-    from fsrace_lint.analysis.dataflow.abstract_state import CallSite
+    from fsrace_lint.analysis.accesses.model import Access, ExistenceCheck, Operation
+    from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
     from fsrace_lint.catalog import Op
+    from fsrace_lint.program.modules import LinkedFunction
 
-_FILLING: Final[frozenset[Op]] = frozenset({"write", "copy", "download", "link", "create", "extract"})
-"""The operations that create files or links."""
+_FILLING: Final[frozenset[Op]] = frozenset({"write", "copy", "download", "link", "create"})
+"""The operations that create a file, or a link, at their path."""
 _DEEPEST: Final = 3
 """How many calls are followed to code that creates files."""
 _OF_DIRECTORIES: Final[frozenset[Op]] = frozenset({"list", "mkdir"})
@@ -59,13 +62,7 @@ class PathKindQueries(AccessQueries):
         It does if a later call of the branch writes a file, or runs code of the project that does.
         """
         tests = [each for each in access.call_site.state.conditions if each.branch is not None]
-        return bool(tests) and any(
-            any(
-                each.branch is tests[-1].branch and each.truth is tests[-1].truth
-                for each in later.state.conditions
-            )
-            for later in self._filling_after(access)
-        )
+        return any(_is_in_branch(later, tests[-1]) for later in self._filling_after(access) if tests)
 
     def may_be_filled_after(self, access: Access) -> bool:
         """Return whether later code of the function may create files in the tree that an access deletes."""
@@ -80,10 +77,27 @@ class PathKindQueries(AccessQueries):
     def _fills(self, call_site: CallSite, depth: int) -> bool:
         operation = self._accesses.operation(call_site)
         if operation is not None:
-            return operation.op in _FILLING
+            return operation.op in _FILLING or operation.op == "extract"
         callee = self.flows.resolver.callee(call_site.call, call_site.state.scope)
-        inner = () if callee is None or depth == _DEEPEST else self.flows.call_sites(callee)
-        return any(self._fills(each, depth + 1) for each in inner)
+        return callee is not None and depth < _DEEPEST and self._is_filling(callee, depth + 1)
+
+    @query
+    def _is_filling(self, function: LinkedFunction, depth: int) -> bool:
+        return any(self._fills(each, depth) for each in self.flows.call_sites(function))
+
+    def excludes_only_missing(self, probe: ExistenceCheck, delete: Access, *, of_directory: bool) -> bool:
+        """Return whether a check before a delete excludes nothing but a missing path.
+
+        `isfile()` also excludes a link to a directory, and a slash at the end any file. A handler around the
+        delete would see other errors without the check.
+
+        Args:
+            probe: The check.
+            delete: The delete.
+            of_directory: Whether it deletes a directory.
+        """
+        excludes_kind = not of_directory and (probe.asks_file or probe.has_trailing_slash)
+        return not excludes_kind and not any(map(is_os_error, delete.caught))
 
     def has_parent(self, access: Access) -> bool:
         """Return whether the parent directory of the path of an access evidently exists.
@@ -118,3 +132,8 @@ class PathKindQueries(AccessQueries):
                         yield each
                     if isinstance(each, m.Call):
                         yield from (part for part in each.arguments if isinstance(part, m.Constant))
+
+
+def _is_in_branch(call_site: CallSite, test: PathCondition) -> bool:
+    """Return whether a call is in the branch in which a test has a known outcome."""
+    return any(each.branch is test.branch and each.truth is test.truth for each in call_site.state.conditions)

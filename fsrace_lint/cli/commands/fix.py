@@ -37,7 +37,7 @@ Examples:
 @write.option
 @talking
 @click.option("--color/--no-color", default=None, help="Color the diff.  [default: on a terminal]")
-@interrupts.telling
+@interrupts.reporting
 @machine.gc_disabled()
 def fix(
     paths: tuple[Path, ...],

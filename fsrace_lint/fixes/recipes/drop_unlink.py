@@ -9,7 +9,7 @@ import libcst as cst
 from libcst import matchers as m
 
 from fsrace_lint.fixes.bindings import FileBindings
-from fsrace_lint.fixes.nodes import comments
+from fsrace_lint.fixes.nodes import comments, last_name
 from fsrace_lint.fixes.recipe import Change, RefusalError, TreeEdit, drop, put
 from fsrace_lint.fixes.statements import own_statement
 
@@ -74,14 +74,10 @@ def _instead(whole: cst.Try, rest: Sequence[cst.CSTNode]) -> tuple[TreeEdit, Seq
 def _only_asks(test: cst.BaseExpression) -> bool:
     """Check whether a test can be removed: it calls nothing, or only asks whether a path exists."""
     calls = [cst.ensure_type(each, cst.Call) for each in m.findall(test, m.Call())]
-    asked = [each for each in calls if _name(each.func) in _ASKING]
+    asked = [each for each in calls if last_name(each.func) in _ASKING]
     inner = {part for each in asked for given in each.args for part in m.findall(given, m.Call())}
     owners = {part for each in asked for part in m.findall(each.func, m.Call())}
     return all(each in asked or each in inner or each in owners for each in calls)
-
-
-def _name(function: cst.BaseExpression) -> str:
-    return function.attr.value if isinstance(function, cst.Attribute) else getattr(function, "value", "")
 
 
 def _refuse_asked_for(target: Target) -> None:

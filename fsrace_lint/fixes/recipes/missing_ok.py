@@ -11,12 +11,14 @@ from fsrace_lint.catalog.lexicon import meaning, words
 from fsrace_lint.fixes.arguments import switch_on
 from fsrace_lint.fixes.callee import api_of, is_path_method, receiver
 from fsrace_lint.fixes.imports import spell
+from fsrace_lint.fixes.nodes import REPORT
 from fsrace_lint.fixes.recipe import Change, RefusalError, Target, TreeEdit
 from fsrace_lint.fixes.statements import following, own_statement, unwrap, wrap
 from fsrace_lint.syntax.builtin_exceptions import handles
 
 _ERROR: Final = "FileNotFoundError"
 _SUPPRESSED: Final = frozenset({"os.remove", "os.unlink", "os.rmdir", "shutil.rmtree"})
+_REPORTS: Final = m.SimpleStatementLine(body=[m.Expr(REPORT)])
 _OWN_HANDLERS: Final = frozenset({"ignore_errors", "onerror", "onexc"})
 
 
@@ -60,7 +62,7 @@ def _refuse_claim(target: Target) -> None:
     """
     tree = target.tree
     line = own_statement(target)
-    later = [] if line is None else [each for each in following(tree, line) if not _only_reports(each)]
+    later = [] if line is None else [each for each in following(tree, line) if not m.matches(each, _REPORTS)]
     if not later:
         return
     if m.matches(later[0], m.SimpleStatementLine(body=[m.Return(m.Name("True"))])):
@@ -70,12 +72,6 @@ def _refuse_claim(target: Target) -> None:
     named = {*words(said), *words(next(functions, ""))}
     if not named.isdisjoint(meaning("claim")) and api_of(target) != "shutil.rmtree":
         raise RefusalError(f"`{said}` may stop all processes but one from running the code after it")
-
-
-def _only_reports(statement: cst.CSTNode) -> bool:
-    name = m.Name(m.MatchRegex("print|debug|info|warning"))
-    call = m.Call(func=name | m.Attribute(attr=name))
-    return m.matches(statement, m.SimpleStatementLine(body=[m.Expr(call)]))
 
 
 def _suppressed(target: Target, removed: tuple[TreeEdit, ...]) -> Change:

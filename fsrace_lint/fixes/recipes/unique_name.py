@@ -10,9 +10,8 @@ from libcst import matchers as m
 from fsrace_lint.files.spans import Span
 from fsrace_lint.fixes.blocks import ASKING, beside, own_line, statement_of
 from fsrace_lint.fixes.callee import api_of, is_path_method, receiver, written_path
-from fsrace_lint.fixes.imports import spell
 from fsrace_lint.fixes.recipe import Change, RefusalError, put
-from fsrace_lint.fixes.staging import TEMPORARY, parsed, unused_name
+from fsrace_lint.fixes.staging import TEMPORARY, is_literal, parsed, random_part, unused_name
 from fsrace_lint.fixes.tree import SCOPES
 
 if TYPE_CHECKING:
@@ -28,8 +27,7 @@ def recipe(target: Target) -> Change:
     tree = target.tree
     path = _path(target)
     scope = next((node for node in tree.ancestors(target.call) if isinstance(node, SCOPES)), tree.module)
-    chance, imports = spell(target, "uuid", "uuid4", "import uuid")
-    unique = f"{{{tree.module.code_for_node(chance)}().hex}}"
+    unique, imports = random_part(target)
     _refuse_handed_over(target, scope, path)
     if isinstance(path, cst.Name):
         value = _assigned(scope, path.value)
@@ -116,20 +114,20 @@ def _with(tree: Tree, path: cst.BaseExpression, unique: str) -> str:
     """
     code = tree.module.code_for_node
     match path:
-        case cst.SimpleString() if _is_literal(path):
+        case cst.SimpleString() if is_literal(path):
             return f"f{path.quote}{_inserted(path.raw_value, unique, is_whole=True)}{path.quote}"
         case cst.FormattedString(parts=[*_, cst.FormattedStringText(value=text) as last]) if "\\" not in text:
             new = _inserted(text, unique, is_whole=len(path.parts) == 1)
             return code(path.with_deep_changes(last, value=new))
         case cst.BinaryOperation(left=left, operator=cst.Add(), right=cst.SimpleString() as right):
-            if isinstance(left, _SIMPLE) and _is_literal(right):
+            if isinstance(left, _SIMPLE) and is_literal(right):
                 new = _inserted(right.raw_value, unique, is_whole=False)
                 return f"f{right.quote}{{{code(left)}}}{new}{right.quote}"
         case cst.BinaryOperation(operator=cst.Divide(), right=right):
             return code(path.with_changes(right=cst.parse_expression(_with(tree, right, unique))))
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="with_suffix")), args=[argument]):
             suffix = argument.value
-            if isinstance(owner, _SIMPLE) and isinstance(suffix, cst.SimpleString) and _is_literal(suffix):
+            if isinstance(owner, _SIMPLE) and isinstance(suffix, cst.SimpleString) and is_literal(suffix):
                 ending = f"f{suffix.quote}{{{code(owner)}.stem}}.{unique}{suffix.raw_value}{suffix.quote}"
                 return f"{code(owner)}.with_name({ending})"
         case cst.Call(args=[*_, argument]) if tree.names.meaning(path.func) == "os.path.join":
@@ -145,7 +143,3 @@ def _inserted(text: str, unique: str, *, is_whole: bool) -> str:
     if not (is_whole or slash or stem):
         return f".{unique}{name}"
     return f"{head}{slash}{stem}.{unique}.{suffix}" if dot and stem else f"{text}.{unique}"
-
-
-def _is_literal(text: cst.SimpleString) -> bool:
-    return not text.prefix and len(text.quote) == 1 and not set(text.raw_value) & set("{}\\")
