@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from fsrace_lint.explore import code_places, timeline
+
 if TYPE_CHECKING:
     from fsrace_lint.explore.moves import Move
 
@@ -18,9 +20,12 @@ class FailingSchedule(NamedTuple):
         moves: The calls, in order.
         token: The token that replays this schedule.
         reasons: Which call of one process ran between two calls of another one.
+        steps: The numbers of the steps that each reason names.
         switches: The number of context switches between processes.
         is_least: Whether no schedule with fewer context switches fails in the same way.
         timeline: The calls as a table with one column for each process.
+        shown: The numbers of the steps whose callers the report shows.
+        output: The last lines that each process has printed.
         is_replay: Whether `replay` requested this schedule.
         fails_alone: Whether the process fails whatever the other processes do, so that it is not a race.
     """
@@ -34,6 +39,9 @@ class FailingSchedule(NamedTuple):
     switches: int
     is_least: bool
     timeline: str
+    steps: tuple[tuple[int, ...], ...] = ()
+    shown: tuple[int, ...] = ()
+    output: tuple[str, ...] = ()
     is_replay: bool = False
     fails_alone: bool = False
 
@@ -100,9 +108,10 @@ def _failing(failure: FailingSchedule, count: str) -> list[str]:
     lines = [f"The check failed: {failure.text}" if is_by_check else failure.text, ""]
     if failure.moves:
         lines += [failure.timeline, ""]
-    lines += [f"why: {reason}" for reason in failure.reasons]
-    if failure.details and (failure.kind == "deadlock" or failure.fails_alone):
-        lines += [failure.details.rstrip(), ""]
+    lines += [f"why: {timeline.plain(reason)}" for reason in failure.reasons]
+    lines += _called_from(failure)
+    lines += [""] if lines[-1] else []
+    lines += _evidence(failure)
     switches = f"{failure.switches} context switch{'es' if failure.switches != 1 else ''}"
     if not failure.is_least and not failure.is_replay:
         switches += " (may not be the minimum)"
@@ -110,3 +119,32 @@ def _failing(failure: FailingSchedule, count: str) -> list[str]:
     if failure.is_replay:
         end = f"The failure was reproduced by a replay of one interleaving, with {switches}."
     return [*lines, end, f"replay: {failure.token}"]
+
+
+def _called_from(failure: FailingSchedule) -> list[str]:
+    """Say how the program came to the steps that matter; steps with the same callers share a line."""
+    steps: dict[str, list[str]] = {}
+    for number in failure.shown:
+        stack = failure.moves[number - 1].stack
+        place, callers = code_places.place_of(stack), code_places.called_from(stack)
+        if place is not None and callers:
+            told = f"{code_places.shown(place)} in {place[2]}, called from {callers}"
+            steps.setdefault(timeline.plain(told), []).append(str(number))
+    return [
+        f"step{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: {told}"
+        for told, numbers in steps.items()
+    ]
+
+
+def _evidence(failure: FailingSchedule) -> list[str]:
+    """Return the traceback or the stacks, and what the processes have printed."""
+    lines: list[str] = []
+    details = failure.details.rstrip()
+    if failure.kind in {"check", "crash"}:
+        details = details.partition("\n\n")[2]
+    if details and failure.kind not in {"disagreement", "exit"}:
+        lines += [details, ""]
+    for rank, text in enumerate(failure.output):
+        if text:
+            lines += [f"output of process {rank}:", *(f"  {line}" for line in text.splitlines()), ""]
+    return lines

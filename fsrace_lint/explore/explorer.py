@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import itertools
+import shutil
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.explore import schedule_tokens, timeline
-from fsrace_lint.explore.errors import ExploreError, Nondeterministic
+from fsrace_lint.explore import code_places, reasons, schedule_tokens, timeline
+from fsrace_lint.explore.errors import ExploreError, Nondeterministic, ScenarioError
 from fsrace_lint.explore.exploration_result import FailingSchedule, Result
 from fsrace_lint.explore.moves import Choice, switches
 from fsrace_lint.explore.running import jobs, stage
@@ -16,12 +17,13 @@ from fsrace_lint.explore.scenario import Bounds, Scenario
 from fsrace_lint.explore.search.bounded import Bounded, Sampled
 from fsrace_lint.explore.search.director import Director, onward
 from fsrace_lint.explore.search.dpor import Dpor
-from fsrace_lint.explore.search.shrink import MOST_RUNS, Shrinker
+from fsrace_lint.explore.search.shrink import Shrinker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from fsrace_lint.explore.code_places import Frame
     from fsrace_lint.explore.running.run import ScheduleRun
     from fsrace_lint.explore.running.verdict import Failure
 
@@ -43,6 +45,7 @@ def explore(
     seed: int = 0,
     step_timeout: float = 10.0,
     shrink: bool = True,
+    shrink_runs: int = Bounds().shrink_runs,
     replay: str | None = None,
 ) -> Result:
     """Run a function in multiple processes, in every distinct interleaving of their filesystem calls.
@@ -69,6 +72,7 @@ def explore(
         seed: The seed for the random schedules.
         step_timeout: The maximum number of seconds between two calls of a process.
         shrink: Whether to minimize the failing schedule.
+        shrink_runs: The maximum number of runs that minimize the failing schedule.
         replay: The token of the only schedule to run.
 
     Returns:
@@ -87,32 +91,44 @@ def explore(
         scenario = scenario._replace(
             processes=token.processes, filesystem=token.filesystem, crash=token.crash
         ).validated()
-    return _explored(scenario, Bounds(max_schedules, preemptions, samples, seed), token, shrink=shrink)
+    bounds = Bounds(max_schedules, preemptions, samples, seed, shrink_runs if shrink else 0)
+    return _explored(scenario, bounds, token)
 
 
-def _explored(
-    scenario: Scenario, bounds: Bounds, token: schedule_tokens.ScheduleToken | None, *, shrink: bool
-) -> Result:
+def _explored(scenario: Scenario, bounds: Bounds, token: schedule_tokens.ScheduleToken | None) -> Result:
     from fsrace_lint.explore.process.install import installed  # noqa: PLC0415  # not importable on Windows
 
     start = time.monotonic()
-    with stage.scratch() as folder, jobs.together():
+    with stage.scratch(scenario.name) as folder, jobs.together():
         place = stage.Stage(folder, scenario.setup, scenario.check, scenario.step_timeout)
         with installed(float(place.began + 1), str(place.top), scenario.function) as gate:
-            explorer = _Explorer(Director(scenario, place, gate), bounds, shrink=shrink)
+            explorer = _Explorer(Director(scenario, place, gate), bounds)
             result = explorer.search() if token is None else explorer.replay(token)
     return result._replace(seconds=time.monotonic() - start, runs=explorer.runs)
 
 
+HANG_PATIENCE: Final = 2.0
+"""The number of seconds to wait first when a run that hung is repeated."""
+MOST_ALONE: Final = 400
+"""The maximum number of calls of a process that runs alone."""
+MISTAKES: Final = frozenset(
+    (
+        *("AttributeError", "ImportError", "ModuleNotFoundError", "NameError", "SyntaxError"),
+        *("TypeError", "UnboundLocalError"),
+    )
+)
+"""Exceptions that are mistakes in the code of the scenario, if it raises them itself in any interleaving."""
+
+
 class _Explorer:
-    def __init__(self, director: Director, bounds: Bounds, *, shrink: bool) -> None:
-        self._shrinks = shrink
+    def __init__(self, director: Director, bounds: Bounds) -> None:
         self._director = director
         self._bounds = bounds
         self._notes: list[str] = []
         self._unfollowed = False
         self._schedules = 0
         self._has_moves = False
+        self._width = shutil.get_terminal_size((0, 0)).columns
 
     @property
     def runs(self) -> int:
@@ -175,9 +191,14 @@ class _Explorer:
     def _shrunk(self, failed: ScheduleRun) -> FailingSchedule:
         if failed.failure is None:
             raise ExploreError("cannot minimize a run that did not fail")
-        shrinker = Shrinker(self._director, failed.failure)
-        schedule = shrinker.shrink(failed.schedule()) if self._shrinks else failed.schedule()
-        run = self._director.replay(schedule)
+        self._refuse_mistake(failed)
+        shrinker = Shrinker(self._director, failed.failure, self._bounds.shrink_runs)
+        schedule = failed.schedule()
+        if failed.failure.kind == "hang":
+            run = self._hung_again(failed)
+        else:
+            schedule = shrinker.shrink(schedule)
+            run = self._director.replay(schedule)
         failure = run.failure
         if failure is None or not failed.failure.is_like(failure):
             raise Nondeterministic(
@@ -185,11 +206,45 @@ class _Explorer:
                 " depend on nothing but the results of its calls; if it already does, please report a bug"
             )
         if self._fails_alone(run):
+            if failure.subject in MISTAKES and self._is_in_scenario(failure.raised[:1]):
+                raise ScenarioError(f"{failure.text}\n{failure.details.rstrip()}")
             named = {1: "", 2: " from the other process"}
             others = named.get(self._director.scenario.processes, " from the other processes")
             alone = f"process {failure.rank} fails without interference{others}; not a race"
-            return self._failing(run, is_least=shrinker.is_least)._replace(reasons=(alone,), fails_alone=True)
+            return self._failing(run, is_least=shrinker.is_least)._replace(
+                reasons=(alone,), steps=(), fails_alone=True
+            )
         return self._failing(run, is_least=shrinker.is_least)
+
+    def _refuse_mistake(self, failed: ScheduleRun) -> None:
+        """Reject a scenario that fails before its first call, or whose check uses an undefined name."""
+        failure = failed.failure
+        if failure is None:
+            return
+        details = code_places.relative(failure.details.rstrip())
+        made = any(move.choice.rank == failure.rank for move in failed.trace.moves)
+        if failure.kind == "exception" and not made:
+            raise ScenarioError(f"{failure.text} (before its first filesystem call)\n{details}")
+        check = self._director.scenario.check
+        if failure.kind in {"check", "crash"} and failure.subject == "NameError":
+            file = code_places.file_of(check)
+            last = failure.details.rpartition('File "')[2]
+            if file and last.startswith(f'{file}"'):
+                raise ScenarioError(f"the check is wrong: {failure.text}\n{details}")
+
+    def _is_in_scenario(self, frames: Sequence[Frame]) -> bool:
+        file = code_places.file_of(self._director.scenario.function)
+        return any(frame[0] == file for frame in frames)
+
+    def _hung_again(self, failed: ScheduleRun) -> ScheduleRun:
+        """Repeat a run that hung, and wait less at first: how long a process hangs does not matter."""
+        schedule = failed.schedule()
+        patience = min(HANG_PATIENCE, self._director.scenario.step_timeout)
+        run = self._director.replay(schedule, patience)
+        was, now = failed.failure, run.failure
+        if was is not None and now is not None and (was.text, schedule) == (now.text, run.schedule()):
+            return run
+        return self._director.replay(schedule)
 
     def _fails_alone(self, failed: ScheduleRun) -> bool:
         """Return whether a process fails by itself, and also if the others run before any of its calls.
@@ -205,7 +260,7 @@ class _Explorer:
             return failure.is_like(self._director.play(choose).failure)
 
         def alone(run: ScheduleRun) -> Choice | None:
-            is_possible = rank in run.ready() and len(run.trace.moves) < MOST_RUNS
+            is_possible = rank in run.ready() and len(run.trace.moves) < MOST_ALONE
             return Choice(rank) if is_possible else None
 
         def others_after(calls: int, run: ScheduleRun) -> Choice | None:
@@ -227,16 +282,20 @@ class _Explorer:
         if failure is None:
             raise ExploreError("cannot report a run that did not fail")
         scenario, moves = self._director.scenario, tuple(run.trace.moves)
+        found = reasons.of_run(run)
         return FailingSchedule(
             failure.kind,
             failure.text,
-            failure.details,
+            code_places.relative(failure.details),
             moves,
             schedule_tokens.write(scenario, moves),
-            tuple(timeline.reason(run)),
+            tuple(reason.text for reason in found),
             switches(run.schedule()),
             is_least,
-            timeline.draw(moves, scenario.processes),
+            timeline.draw(moves, scenario.processes, self._width),
+            tuple(reason.steps for reason in found),
+            tuple(reasons.of_interest(found, moves, failure.rank)),
+            () if run.tracing is None else run.tracing.outputs(),
         )
 
     def replay(self, token: schedule_tokens.ScheduleToken) -> Result:

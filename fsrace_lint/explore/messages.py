@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fsrace_lint.explore.code_places import Frame
 from fsrace_lint.instrument.model import AdvisoryLock, Answer, CallOutcome, Lookup
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
     Attributes:
         name: The call, such as "mkdir".
         target: The subject of the call, as the report shows it.
-        where: File and line of the scenario's code.
+        stack: The frames of the program, innermost first; empty unless the run is traced.
         mutates: Whether the call can change anything.
         lookup: Set if a weak cache can answer the call.
         lock: The lock that the call waits for.
@@ -55,7 +56,7 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
 
     name: str
     target: str
-    where: str
+    stack: list[Frame]
     mutates: bool
     lookup: Lookup | None = None
     lock: AdvisoryLock | None = None
@@ -74,6 +75,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
         error: The class names of the exception and its bases, if the process ended with one.
         message: The text of the exception.
         trace: The traceback of the exception.
+        raised: The frames of the traceback, innermost first.
     """
 
     outcome: CallOutcome | None
@@ -82,12 +84,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
     error: list[str] = []
     message: str = ""
     trace: str = ""
-
-
-class Stack(msgspec.Struct, frozen=True, tag="stack", array_like=True):
-    """The current stack of a process."""
-
-    text: str
+    raised: list[Frame] = []
 
 
 class Go(msgspec.Struct, frozen=True, array_like=True):
@@ -97,16 +94,17 @@ class Go(msgspec.Struct, frozen=True, array_like=True):
         now: Seconds on the clock of the process since the start.
         answer: The stale answer that the call returns, or None for the true one.
         gathered: The contributions of all processes to a collective.
-        stack: Requests the stack of the process, without letting it continue.
+        traced: Whether the process sends its stack with each call, and keeps its output; only in its first
+            message.
     """
 
     now: float = 0.0
     answer: Answer | None = None
     gathered: list[bytes] = []
-    stack: bool = False
+    traced: bool = False
 
 
-FromProcess = CallRequest | Ended | Stack
+FromProcess = CallRequest | Ended
 
 # the original functions, before a process replaces its own
 _read, _write = os.read, os.write

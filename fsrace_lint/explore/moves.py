@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from fsrace_lint.explore import code_places
+
+if TYPE_CHECKING:
+    from fsrace_lint.explore.code_places import Frame
 
 TRUTH, KILLED = 0, -1
 """What a process gets: the true answer, the k-th stale answer (k > 0), or a kill -9 instead of its call."""
@@ -50,6 +55,15 @@ class NamedFootprint(NamedTuple):
             and self.adds.isdisjoint(other.reads)
         )
 
+    def spoils(self, other: NamedFootprint) -> frozenset[Name]:
+        """Return what this move changes so that it does not commute with another one that touches it."""
+        touched = other.reads | other.changes
+        if EVERYTHING in self.writes:
+            return touched
+        if EVERYTHING in other.writes:
+            return self.changes
+        return (self.writes & touched) | (self.adds & (other.reads | other.writes))
+
     @property
     def changes(self) -> frozenset[Name]:
         """Everything that was changed."""
@@ -70,7 +84,7 @@ class Move(NamedTuple):
         choice: The process that moved, and the answer that it got.
         name: The call.
         target: The subject of the call.
-        where: File and line of the scenario's code.
+        stack: The frames of the program, innermost first; empty unless the run was traced.
         result: The result of the call.
         footprint: What the call read and changed.
         now: The clock of the process after the call.
@@ -81,12 +95,17 @@ class Move(NamedTuple):
     choice: Choice
     name: str
     target: str
-    where: str
+    stack: tuple[Frame, ...]
     result: str
     footprint: NamedFootprint
     now: float = 0.0
     waited: Name | None = None
     dropped: frozenset[Name] = frozenset()
+
+    @property
+    def where(self) -> str:
+        """File and line of the call in the code of the user or of a library."""
+        return code_places.shown(code_places.place_of(self.stack))
 
     @property
     def has_changed(self) -> bool:

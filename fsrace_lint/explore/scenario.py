@@ -46,6 +46,13 @@ class Scenario(NamedTuple):
     step_timeout: float = 10.0
     most_moves: int = 5000
 
+    @property
+    def name(self) -> str:
+        """The module and the name of the function."""
+        function = self.function
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+        return f"{getattr(function, '__module__', '')}.{name}"
+
     def validated(self) -> Scenario:
         """Check all values.
 
@@ -113,9 +120,11 @@ class Bounds(NamedTuple):
             bound.
         samples: The number of random schedules to run if the systematic search is incomplete.
         seed: The seed of the random schedules.
+        shrink_runs: The maximum number of runs that minimize a failing schedule.
     """
 
     schedules: int = 10_000
     preemptions: int | None = None
     samples: int = 0
     seed: int = 0
+    shrink_runs: int = 100

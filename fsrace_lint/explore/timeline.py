@@ -1,106 +1,78 @@
-"""A run as a table: one column for each process, one line for each call."""
+"""A run as a table: one column for each process, one row for each call."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.explore.moves import KILLED, TRUTH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsrace_lint.explore.moves import Move, Name
-    from fsrace_lint.explore.running.run import ScheduleRun
+    from fsrace_lint.explore.moves import Move
 
-LONGEST = 48
+NARROWEST: Final = 24
+"""The minimum width of a column, even if the table is then wider than the terminal."""
+_GAP: Final = "   "
+_MARGIN: Final = 6
 
 
-def draw(moves: Sequence[Move], processes: int) -> str:
+def draw(moves: Sequence[Move], processes: int, width: int = 0) -> str:
     """Return the table of the moves of a run.
 
     Args:
         moves: The moves.
         processes: The number of columns.
+        width: The width of the terminal; longer texts continue in the next line. 0 for no limit.
 
     Returns:
         Multiple lines of text.
     """
-    texts = [_told(move) for move in moves]
-    width = max(len(text) for text in [*texts, "process 0"])
-    head = "   ".join(f"process {rank}".ljust(width) for rank in range(processes))
-    lines = [f"      {head}   where".rstrip()]
-    for number, (move, text) in enumerate(zip(moves, texts, strict=True), 1):
-        cells = [text if rank == move.choice.rank else "" for rank in range(processes)]
-        row = "   ".join(cell.ljust(width) for cell in cells)
-        where = _where(move.where)
-        lines.append(f"{number:>4}  {row}   {where}".rstrip())
+    texts = [told(move) for move in moves]
+    places = [plain(move.where) for move in moves]
+    column = max(len(text) for text in [*texts, "process 0"])
+    if width:
+        left = width - _MARGIN - max(map(len, [*places, "where"]))
+        column = min(column, max(NARROWEST, left // processes - len(_GAP)))
+    head = _GAP.join(f"process {rank}".ljust(column) for rank in range(processes))
+    lines = [f"{'':{_MARGIN}}{head}{_GAP}where".rstrip()]
+    for number, (move, text, place) in enumerate(zip(moves, texts, places, strict=True), 1):
+        parts = _wrapped(text, column)
+        for label, part, where in zip_longest([str(number)], parts, [place], fillvalue=""):
+            cells = [part if rank == move.choice.rank else "" for rank in range(processes)]
+            row = _GAP.join(cell.ljust(column) for cell in cells)
+            lines.append(f"{label:>{_MARGIN - 2}}  {row}{_GAP}{where}".rstrip())
     return "\n".join(lines)
 
 
-def _told(move: Move) -> str:
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in _words(move))
+def _wrapped(text: str, width: int) -> list[str]:
+    """Split a text at spaces and slashes; continued lines are indented."""
+    parts = []
+    indent = ""
+    while len(indent + text) > width:
+        most = width - len(indent)
+        cut = max(text.rfind(" ", 1, most), text.rfind("/", 1, most)) + 1 or most
+        parts.append((indent + text[:cut]).rstrip())
+        text = text[cut:]
+        indent = "  "
+    return [*parts, indent + text]
+
+
+def told(move: Move) -> str:
+    """Return a move in words: the call, its subject, and its result."""
+    return plain(_words(move))
+
+
+def plain(text: str) -> str:
+    """Escape characters that cannot be printed."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def _words(move: Move) -> str:
     if move.choice.given == KILLED:
         return f"KILLED {move.target}"
-    told = f"{move.name} {move.target}".rstrip()
+    words = f"{move.name} {move.target}".rstrip()
     if move.result not in ("", "done"):
-        told += f" -> {move.result}"
-    if len(told) > LONGEST:
-        told = f"{move.name} ...{told[len(move.name) + len(told) - LONGEST + 4 :]}"
-    return told + (" (stale)" if move.choice.given != TRUTH else "")
-
-
-def _where(where: str) -> str:
-    path, _, line = where.rpartition(":")
-    return f"{Path(path).name}:{line}" if path else ""
-
-
-def reason(run: ScheduleRun) -> list[str]:
-    """Explain which call ran between a lookup and the call that relied on its answer.
-
-    Args:
-        run: A failed run.
-
-    Returns:
-        Sentences; the one closest to the failure comes first.
-    """
-    moves = run.trace.moves
-    found = []
-    for last in range(len(moves) - 1, -1, -1):
-        rank = moves[last].choice.rank
-        if run.failure is not None and run.failure.rank not in (None, rank):
-            continue
-        said = _between(moves, last)
-        if said:
-            found.append(said)
-        if len(found) == 2 or (found and run.failure is not None and run.failure.rank is not None):
-            break
-    return found
-
-
-def _between(moves: Sequence[Move], last: int) -> str:
-    """Find an earlier call of this process on the same names, and a change by another process in between."""
-    mine = moves[last]
-    if mine.choice.given not in (TRUTH, KILLED):
-        return f"step {last + 1} ({mine.name} {mine.target}) got a stale answer"
-    for changed in range(last - 1, -1, -1):
-        other = moves[changed]
-        shared = other.footprint.changes & _all(mine)
-        if other.choice.rank == mine.choice.rank or not shared:
-            continue
-        for looked in range(changed - 1, -1, -1):
-            before = moves[looked]
-            if before.choice.rank == mine.choice.rank and shared & _all(before):
-                return (
-                    f"step {changed + 1} of process {other.choice.rank} ({_told(other)}) ran between"
-                    f" steps {looked + 1} and {last + 1} of process {mine.choice.rank}"
-                    f" ({_told(before)}, {_told(mine)})"
-                )
-    return ""
-
-
-def _all(move: Move) -> frozenset[Name]:
-    return move.footprint.reads | move.footprint.changes
+        words += f" -> {move.result}"
+    return words + (" (stale)" if move.choice.given != TRUTH else "")

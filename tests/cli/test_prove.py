@@ -163,7 +163,7 @@ def test_replay_reproduces_the_failure(file: Path) -> None:
         ("write", ["--check", "whole", "--processes", "1"], 0, "OK: "),
         ("write", ["--check", "whole", "--crash", "--processes", "1"], 1, "if all processes are killed"),
         ("write", ["--check", "whole", "--power-loss", "--processes", "1"], 1, "JSONDecodeError"),
-        ("slow", [], 1, "Slow in process"),
+        ("slow", [], 2, "Slow in process"),
         ("slow", ["--expect", "Slow, KeyError"], 0, "OK: "),
         ("ranks", ["--agree"], 1, "process 0 returned 0; process 1 returned 1"),
         ("meet", ["--distributed"], 1, "process 0 waits in barrier forever"),

@@ -199,7 +199,7 @@ def test_reduction_finds_every_outcome_of_three_processes() -> None:
 
 def move(rank: int, reads: str = "", writes: str = "", adds: str = "") -> Move:
     kinds = [frozenset(("file", name, "") for name in names) for names in (reads, writes, adds)]
-    return Move(Choice(rank), "call", "", "", "", NamedFootprint(*kinds))
+    return Move(Choice(rank), "call", "", (), "", NamedFootprint(*kinds))
 
 
 @pytest.mark.parametrize(
@@ -217,6 +217,7 @@ def move(rank: int, reads: str = "", writes: str = "", adds: str = "") -> Move:
 def test_footprints_decide_which_calls_are_dependent(one: Move, two: Move, depend: bool) -> None:
     assert one.footprint.depends_on(two.footprint) is depend
     assert two.footprint.depends_on(one.footprint) is depend
+    assert bool(one.footprint.spoils(two.footprint) | two.footprint.spoils(one.footprint)) is depend
     trace = Trace(2)
     trace.append(one)
     assert trace.append(two) == ([0] if depend else [])

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fsrace_lint.explore import ExploreError, explore
+from fsrace_lint.explore import ExploreError, ScenarioError, explore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -290,9 +290,8 @@ def test_result_whose_repr_raises_is_accepted() -> None:
 
 def test_exit_code_zero_is_not_a_failure() -> None:
     explore(lambda root, rank: sys.exit(0)).assert_ok()
-    failure = explore(lambda root, rank: sys.exit(3)).failure
-    assert failure is not None
-    assert failure.text == "SystemExit in process 0: 3"
+    with pytest.raises(ScenarioError, match="SystemExit in process 0: 3"):
+        explore(lambda root, rank: sys.exit(3))
 
 
 def test_unclosed_file_is_flushed_at_exit() -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import posix
 import sys
-import sysconfig
 import threading
-import traceback
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from fsrace_lint import instrument
 from fsrace_lint.explore import messages
+from fsrace_lint.explore.code_places import OWN
 from fsrace_lint.explore.messages import CallRequest, Go
 from fsrace_lint.instrument.file_table import FileTable
 from fsrace_lint.instrument.interception import FilesystemCall
@@ -23,16 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
+    from fsrace_lint.explore.code_places import Frame
     from fsrace_lint.explore.messages import Meet, Pause
     from fsrace_lint.instrument.model import Answer, CallOutcome
 
 T = TypeVar("T")
-_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-OWN = (_HERE, os.path.dirname(os.path.abspath(instrument.__file__)))
-"""The directories of the explorer's own code."""
-_LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
-HIDDEN = (os.path.dirname(_HERE), *_LIBRARIES, "<")
-"""Code that a report skips when it locates a call: fsrace-lint, libraries, and code without a file."""
 _PLAIN = (str, bytes, int, float, bool, type(None))
 
 
@@ -48,6 +40,7 @@ class Gate:
         rank: The rank of this process.
         now: Seconds on its clock since the start.
         gathered: The contributions of all processes to the current collective call.
+        is_traced: Whether each request includes the stack.
     """
 
     waits_for_locks = False
@@ -59,6 +52,7 @@ class Gate:
         self.rank = 0
         self.now = 0.0
         self.gathered: list[bytes] = []
+        self.is_traced = False
         self.looked_at_clock = False
         self._unobserved: list[str] = []
         self._reader, self._writer = -1, -1
@@ -112,7 +106,7 @@ class Gate:
         request = CallRequest(
             call.name,
             plain(call.target),
-            _where(outside(frame, HIDDEN)),
+            self._stack(frame),
             call.mutates,
             call.lookup,
             call.lock,
@@ -159,20 +153,24 @@ class Gate:
         return recorder.outcome()
 
     def _heard(self) -> Go:
-        while True:
-            try:
-                go = messages.receive_go(self._reader)
-            except messages.Closed:
-                posix._exit(1)
-            if not go.stack:
-                self.now, self.gathered = go.now, go.gathered
-                return go
-            stack = traceback.extract_stack()
-            own = [at for at, entry in enumerate(stack) if entry.filename.startswith(OWN)]
-            # the frames between `live()` and the gate belong to the scenario
-            last = max(at for at in own if stack[at].name == "live")
-            shown = [entry for at, entry in enumerate(stack) if at > last and at not in own]
-            messages.send(self._writer, messages.Stack("".join(traceback.format_list(shown))))
+        try:
+            go = messages.receive_go(self._reader)
+        except messages.Closed:
+            posix._exit(1)
+        self.now, self.gathered = go.now, go.gathered
+        return go
+
+    def _stack(self, frame: FrameType | None) -> list[Frame]:
+        """Return the frames of the program, innermost first; none unless the run is traced."""
+        found: list[Frame] = []
+        while self.is_traced and frame is not None:
+            code = frame.f_code
+            if not code.co_filename.startswith(OWN):
+                found.append((plain(code.co_filename), frame.f_lineno or 0, plain(code.co_name)))
+            elif code.co_name == "live":
+                break  # the frames of the process itself
+            frame = frame.f_back
+        return found
 
 
 def outside(frame: FrameType | None, folders: tuple[str, ...]) -> FrameType | None:
@@ -180,10 +178,6 @@ def outside(frame: FrameType | None, folders: tuple[str, ...]) -> FrameType | No
     while frame is not None and frame.f_code.co_filename.startswith(folders):
         frame = frame.f_back
     return frame
-
-
-def _where(frame: FrameType | None) -> str:
-    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 def state_of(frame: FrameType | None) -> str:

@@ -12,12 +12,12 @@ import random
 import signal
 import sys
 import tempfile
-import traceback
 from typing import TYPE_CHECKING, NoReturn
 
 from fsrace_lint.explore import messages
+from fsrace_lint.explore.code_places import traceback_of
+from fsrace_lint.explore.process import evidence
 from fsrace_lint.explore.process.collectives import Collectives
-from fsrace_lint.explore.process.gate import OWN
 from fsrace_lint.instrument.model import plain
 
 if TYPE_CHECKING:
@@ -41,8 +41,11 @@ def live(scenario: Scenario, rank: int, gate: Gate, reader: int, writer: int) ->
     gc.disable()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # the scheduler prepares the tree before it sends this message; do not touch the tree earlier
-    messages.receive_go(reader)
+    go = messages.receive_go(reader)
     top = gate.files.tree.top
+    if go.traced:
+        evidence.keep(rank, top)
+        gate.is_traced = True
     root = pathlib.Path(top, "root")
     posix.chdir(root)
     os.environ.update(_environment(top, str(rank), str(scenario.processes)))
@@ -61,11 +64,9 @@ def live(scenario: Scenario, rank: int, gate: Gate, reader: int, writer: int) ->
         gate.finish()
         if isinstance(error, SystemExit) and not error.code:
             gate.end(shown="None")
-        trace = traceback.extract_tb(error.__traceback__)
-        frames = [frame for frame in trace if not frame.filename.startswith(OWN)]
-        lines = traceback.format_list(frames) + traceback.format_exception_only(type(error), error)
         kinds = [kind.__name__ for kind in type(error).__mro__[:-1]]
-        gate.end(error=kinds, message=plain(_said(str, error)), trace=plain("".join(lines)))
+        frames, trace = traceback_of(error)
+        gate.end(error=kinds, message=plain(_said(str, error)), trace=plain(trace), raised=frames)
     gate.finish()
     gate.end(value=_pickled(value), shown=plain(_said(repr, value)))
 

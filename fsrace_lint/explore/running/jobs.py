@@ -14,19 +14,21 @@ import traceback
 import warnings
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.explore import messages
+from fsrace_lint.explore import code_places, messages
 from fsrace_lint.explore.errors import ExploreError
-from fsrace_lint.explore.messages import CallRequest, Ended, Go, Stack
 from fsrace_lint.explore.running import huge_pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from fsrace_lint.explore.messages import CallRequest, Ended, Go
     from fsrace_lint.explore.process.gate import Gate
     from fsrace_lint.explore.scenario import Scenario
 
 _KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)
 _DEATH_OF_PARENT: Final = 1
+_MOST_SAID: Final = 32_768
+"""The maximum number of bytes of a traceback; a pipe holds more."""
 
 
 class Hung(Exception):  # noqa: N818  # describes the process
@@ -62,7 +64,7 @@ class Process:
         self._poll.register(reader, select.POLLIN | select.POLLHUP)
         _living.add(self)
 
-    def hear(self, timeout: float) -> CallRequest | Ended | Stack:
+    def hear(self, timeout: float) -> CallRequest | Ended:
         """Wait for the next message of the process.
 
         Args:
@@ -87,14 +89,10 @@ class Process:
         with contextlib.suppress(BrokenPipeError):
             messages.send(self._writer, go)
 
-    def stack(self, timeout: float) -> str:
-        """Return the current stack of the process, or "" if it does not answer."""
-        self.let_through(Go(stack=True))
-        try:
-            answer = self.hear(timeout)
-        except (Hung, Gone):
-            return ""
-        return answer.text if isinstance(answer, Stack) else ""
+    def signal_stack(self) -> None:
+        """Make the process write its stack to its file; only in a traced run."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGUSR1)
 
     def end(self) -> None:
         """Kill the process and everything that it started, and reap it, unless that was done before."""
@@ -178,12 +176,9 @@ def aside(function: Callable[[], None], timeout: float) -> str | None:
 
 
 def _say(writer: int, error: BaseException) -> None:
-    own = os.path.dirname(__file__)
-    frames = [
-        frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(own)
-    ]
-    lines = [*traceback.format_exception_only(type(error), error), "\n", *traceback.format_list(frames)]
-    os.write(writer, "".join(lines).encode(errors="replace")[:4096] or b"?")
+    _, trace = code_places.traceback_of(error)
+    lines = [*traceback.format_exception_only(type(error), error), "\n", trace]
+    os.write(writer, "".join(lines).encode(errors="replace")[:_MOST_SAID] or b"?")
 
 
 def _heard(reader: int, deadline: float) -> str | None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.explore.moves import Name, Schedule
     from fsrace_lint.explore.running.stage import Stage
+    from fsrace_lint.explore.running.tracing import Tracing
     from fsrace_lint.explore.scenario import Scenario
     from fsrace_lint.instrument.model import Answer, Key, Lookup
 
@@ -30,17 +31,26 @@ class ScheduleRun:
         scenario: The scenario.
         stage: The scratch directory.
         processes: Newly started processes, one for each rank.
+        tracing: Collects stacks and output for the report, or None.
     """
 
-    def __init__(self, scenario: Scenario, stage: Stage, processes: list[jobs.Process]) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        stage: Stage,
+        processes: list[jobs.Process],
+        tracing: Tracing | None = None,
+    ) -> None:
         self.scenario = scenario
         self.stage = stage
+        self.tracing = tracing
         self.trace = Trace(scenario.processes)
         self.failure: Failure | None = None
         self.notes: list[str] = []
         self.preempted = 0
         self.has_unfollowed = False
         self._names = {inode: (path or "top") for inode, path in stage.fresh().items()}
+        self.names = tuple(self._names.values())
         self._locks = HeldLocks()
         self._dirty: set[int] = set()
         self._history = TreeHistory(str(stage.top)) if scenario.filesystem == "nfs" else None
@@ -51,7 +61,7 @@ class ScheduleRun:
         try:
             for process in processes:
                 process.join()
-                process.let_through(Go())
+                process.let_through(Go(traced=self.tracing is not None))
             for number in range(len(processes)):
                 self._hear(number)
             self._gather()
@@ -186,7 +196,7 @@ class ScheduleRun:
         freed = {lock.inode for lock in outcome.released} - {lock.inode for lock in outcome.acquired}
         dropped = {self._name(("lock", inode, "")) for inode in freed}
         waited = None if request.lock is None else self._name(("lock", request.lock.inode, ""))
-        move = Move(choice, request.name, request.target, request.where, outcome.result, footprint)
+        move = Move(choice, request.name, request.target, tuple(request.stack), outcome.result, footprint)
         return move._replace(waited=waited, dropped=frozenset(dropped))
 
     def _killed(self, choice: Choice) -> Move:
@@ -199,7 +209,14 @@ class ScheduleRun:
         target = f"before {request.name} {request.target}" if request is not None else ""
         footprint = NamedFootprint(frozenset(), names, frozenset())
         move = Move(
-            choice, "killed", target, request.where if request else "", "", footprint, rank.now, dropped=names
+            choice,
+            "killed",
+            target,
+            tuple(request.stack) if request else (),
+            "",
+            footprint,
+            rank.now,
+            dropped=names,
         )
         self.trace.append(move)
         rank.request = None
@@ -209,10 +226,15 @@ class ScheduleRun:
         rank = self.ranks[number]
         before, rank.request = rank.request, None
         try:
-            message = rank.process.hear(self.scenario.step_timeout)
+            message = rank.process.hear(
+                self.scenario.step_timeout if self.tracing is None else self.tracing.step_timeout
+            )
         except jobs.Hung:
             after = f"after {before.name} {before.target}" if before is not None else "at the start"
-            self._lost(number, f"made no call within {self.scenario.step_timeout:g} s {after}", "hang")
+            stacks = "" if self.tracing is None else self.tracing.stacks(self.ranks)
+            self._lost(
+                number, f"made no call within {self.scenario.step_timeout:g} s {after}", "hang", stacks
+            )
             return None
         except jobs.Gone:
             self._lost(number, "was terminated, or exited by itself", "exit")
@@ -224,11 +246,11 @@ class ScheduleRun:
             self._fail(verdict.of_process(number, message, self.scenario))
         return getattr(message, "outcome", None)
 
-    def _lost(self, number: int, text: str, kind: str) -> None:
+    def _lost(self, number: int, text: str, kind: str, details: str = "") -> None:
         rank = self.ranks[number]
         rank.killed = True
         rank.process.end()
-        self._fail(Failure(kind, f"process {number} {text}", number, subject=kind))
+        self._fail(Failure(kind, f"process {number} {text}", number, details, kind))
 
     def _fail(self, failure: Failure | None) -> None:
         if self.failure is None and failure is not None:
@@ -254,7 +276,10 @@ class ScheduleRun:
 
     def finish(self) -> None:
         """Judge the end of the run."""
-        self._fail(verdict.of_end(self.ranks, self.stage, self.scenario))
+        failure = verdict.of_end(self.ranks, self.stage, self.scenario)
+        if failure is not None and failure.kind == "deadlock" and self.tracing is not None:
+            failure = failure._replace(details=self.tracing.stacks(self.ranks))
+        self._fail(failure)
 
     def _name_unknown(self, origin: str) -> None:
         """Name inodes that were created unobserved, so that the names are the same in every run."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsrace_lint.explore.errors import ExploreError
-from fsrace_lint.explore.running import jobs
+from fsrace_lint.explore.running import jobs, private_directory
 from fsrace_lint.instrument.model import plain
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FOLDERS = ("root", "tmp", "home")
 FRESH_MODE = 0o755
-MEMORY = Path("/dev/shm")  # noqa: S108  # mkdtemp creates a private directory there
+MEMORY = Path("/dev/shm")  # noqa: S108  # a private directory is created there
 
 
 class Variant(NamedTuple):
@@ -82,7 +82,7 @@ class Stage:
             raise ExploreError(f"setup did not finish within {self._timeout:g} s") from None
         if problem is not None:
             raise ExploreError(f"setup failed: {problem}")
-        remove(self._first)
+        private_directory.remove(self._first)
         self.top.rename(self._first)
         for _, path in _walk(self._first):
             if os.lstat(path).st_mtime >= self.began:
@@ -105,19 +105,19 @@ class Stage:
     def _fresh(self) -> None:
         self.top.mkdir(exist_ok=True)
         for name in set(os.listdir(self.top)).difference(FOLDERS):
-            remove(self.top / name)
+            private_directory.remove(self.top / name)
         for name in FOLDERS:
             self._refill(name)
 
     def _refill(self, name: str) -> None:
         folder = self.top / name
         if folder.is_symlink() or not folder.is_dir():
-            remove(folder)
+            private_directory.remove(folder)
             folder.mkdir(exist_ok=True)
         if stat.S_IMODE(folder.stat().st_mode) != FRESH_MODE:
             folder.chmod(FRESH_MODE)
         for inner in os.listdir(folder):
-            remove(folder / inner)
+            private_directory.remove(folder / inner)
         if not self._is_bare:
             _copy(self._first / name, folder)
 
@@ -140,7 +140,7 @@ class Stage:
         return self._approved[key]
 
     def _ask(self, check: Callable[[Path], object], variant: Variant | None) -> str | None:
-        remove(self._copy)  # noqa: FSR203  # below the scratch directory of this process
+        private_directory.remove(self._copy)  # noqa: FSR203  # below the scratch directory of this process
         self._copy.mkdir(exist_ok=True)
         _copy(self.top, self._copy)
         if variant is not None:
@@ -220,30 +220,15 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copystat(path, there)
 
 
-def remove(path: Path) -> None:
-    """Delete a tree, whatever its modes are."""
-    try:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
-    except FileNotFoundError:
-        return
-    except PermissionError:
-        for folder, _, _ in os.walk(path):
-            os.chmod(folder, 0o700)
-            for name in os.listdir(folder):
-                if not os.path.islink(os.path.join(folder, name)):
-                    os.chmod(os.path.join(folder, name), 0o700)
-        shutil.rmtree(path)
-
-
 @contextlib.contextmanager
-def scratch() -> Iterator[Path]:
-    """Yield a private directory, in memory if possible, and delete it at the end."""
-    place = MEMORY if os.access(MEMORY, os.W_OK) else None
-    folder = Path(tempfile.mkdtemp(prefix="fsrace-", dir=place)).resolve()
-    try:
+def scratch(name: str = "") -> Iterator[Path]:
+    """Yield a private directory, in memory if possible, and delete it at the end.
+
+    Its path is the same in every exploration of a scenario, so that names which are made from paths are too.
+
+    Args:
+        name: Identifies the scenario.
+    """
+    place = MEMORY if os.access(MEMORY, os.W_OK) else Path(tempfile.gettempdir())
+    with private_directory.held(place.resolve(), name) as folder:
         yield folder
-    finally:
-        remove(folder)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fsrace_lint.explore.messages import Meet
 
 if TYPE_CHECKING:
+    from fsrace_lint.explore.code_places import Frame
     from fsrace_lint.explore.messages import Ended
     from fsrace_lint.explore.running.rank_process import RankProcess
     from fsrace_lint.explore.running.stage import Stage
     from fsrace_lint.explore.scenario import Scenario
-
-STACK_TIMEOUT: Final = 2.0
 
 
 class Failure(NamedTuple):
@@ -24,6 +23,7 @@ class Failure(NamedTuple):
         rank: The process that failed, if only one did.
         details: A traceback, the results, or the stacks of the waiting processes.
         subject: Identifies equal failures: the name of the exception, or the problem that the check found.
+        raised: The frames of the exception, innermost first.
     """
 
     kind: str
@@ -31,6 +31,7 @@ class Failure(NamedTuple):
     rank: int | None = None
     details: str = ""
     subject: str = ""
+    raised: tuple[Frame, ...] = ()
 
     def is_like(self, other: Failure | None) -> bool:
         """Return whether another failure is of the same kind and subject."""
@@ -53,7 +54,9 @@ def of_process(number: int, ended: Ended, scenario: Scenario) -> Failure | None:
         return None
     kind = ended.error[0]
     said = f": {ended.message}" if ended.message else ""
-    return Failure("exception", f"{kind} in process {number}{said}", number, ended.trace, kind)
+    return Failure(
+        "exception", f"{kind} in process {number}{said}", number, ended.trace, kind, tuple(ended.raised)
+    )
 
 
 def of_crash(stage: Stage, dirty: set[int], *, with_power: bool) -> Failure | None:
@@ -110,17 +113,15 @@ def _refused(kind: str, problem: str, when: str = "") -> Failure:
 
 
 def _deadlock(ranks: list[RankProcess]) -> Failure:
-    said, details, names = [], [], []
+    said, names = [], []
     for number, rank in enumerate(ranks):
         if rank.request is None or rank.is_over:
-            details.append(f"process {number} has exited")
             continue
         call = f"{rank.request.name} {rank.request.target}".rstrip()
         names.append(rank.request.name)
         said.append(f"process {number} waits in {call}")
-        details.append(f"process {number}, in {call}:\n{rank.process.stack(STACK_TIMEOUT)}".rstrip())
     text = "; ".join(said) + (" forever" if len(said) == 1 else ": deadlock")
-    return Failure("deadlock", text, details="\n".join(details), subject=",".join(names))
+    return Failure("deadlock", text, subject=",".join(names))
 
 
 def _disagreement(ranks: list[RankProcess]) -> Failure | None:

@@ -8,6 +8,7 @@ from fsrace_lint.explore.errors import Nondeterministic
 from fsrace_lint.explore.moves import Choice
 from fsrace_lint.explore.running import jobs
 from fsrace_lint.explore.running.run import ScheduleRun
+from fsrace_lint.explore.running.tracing import Tracing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,27 +38,30 @@ class Director:
         self._gate = gate
         self._next: list[jobs.Process] = []
 
-    def open(self) -> ScheduleRun:
+    def open(self, tracing: Tracing | None = None) -> ScheduleRun:
         """Start a run, which the caller must close; the processes of the next run prepare meanwhile."""
         self.runs += 1
         processes, self._next = self._next or self._started(), []
-        run = ScheduleRun(self.scenario, self._stage, processes)
+        run = ScheduleRun(self.scenario, self._stage, processes, tracing)
         self._next = self._started()
         return run
 
     def _started(self) -> list[jobs.Process]:
         return [jobs.start(self.scenario, rank, self._gate) for rank in range(self.scenario.processes)]
 
-    def play(self, choose: Callable[[ScheduleRun], Choice | None]) -> ScheduleRun:
+    def play(
+        self, choose: Callable[[ScheduleRun], Choice | None], tracing: Tracing | None = None
+    ) -> ScheduleRun:
         """Execute a run from its start to its end.
 
         Args:
             choose: Returns the next choice, or None to abandon the run.
+            tracing: Collects stacks and output, which costs time.
 
         Returns:
             The run; it is judged if it reached its end, and its processes have ended.
         """
-        run = self.open()
+        run = self.open(tracing)
         try:
             while run.failure is None and run.ready():
                 choice = choose(run)
@@ -69,11 +73,12 @@ class Director:
             run.close()
         return run
 
-    def replay(self, schedule: Sequence[Choice]) -> ScheduleRun:
-        """Make the moves of a schedule, and then continue without context switches.
+    def replay(self, schedule: Sequence[Choice], patience: float | None = None) -> ScheduleRun:
+        """Make the moves of a schedule, and then continue without context switches; collect stacks.
 
         Args:
             schedule: The moves.
+            patience: The maximum number of seconds between two calls; None for that of the scenario.
 
         Returns:
             The run, judged.
@@ -91,7 +96,7 @@ class Director:
                 raise Nondeterministic(_unlike(run, choice))
             return choice
 
-        return self.play(choose)
+        return self.play(choose, Tracing(self.scenario, self._stage, patience))
 
 
 def onward(run: ScheduleRun, avoided: Sequence[int] = ()) -> Choice:

@@ -9,6 +9,9 @@ from fsrace_lint.explore.moves import TRUTH, Choice, switches
 from fsrace_lint.explore.search.bounded import can_go_on
 from fsrace_lint.explore.search.director import onward
 
+_LAST: Final = 3
+"""The part of the runs that is kept for shortening the schedule with the fewest context switches."""
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -17,8 +20,6 @@ if TYPE_CHECKING:
     from fsrace_lint.explore.running.verdict import Failure
     from fsrace_lint.explore.search.director import Director
 
-MOST_RUNS: Final = 400
-
 
 class Shrinker:
     """Searches for simpler schedules.
@@ -26,16 +27,18 @@ class Shrinker:
     Args:
         director: Starts runs.
         failure: The failure to preserve.
+        most_runs: The maximum number of runs.
 
     Attributes:
         is_least: Whether no schedule with fewer context switches fails in the same way.
     """
 
-    def __init__(self, director: Director, failure: Failure) -> None:
+    def __init__(self, director: Director, failure: Failure, most_runs: int) -> None:
         self.is_least = False
         self._director = director
         self._failure = failure
-        self._left = MOST_RUNS
+        self._most = most_runs
+        self._left = most_runs - most_runs // _LAST
 
     def shrink(self, schedule: Schedule) -> Schedule:
         """Return the simplest failing schedule that was found.
@@ -46,16 +49,17 @@ class Shrinker:
         Returns:
             A schedule that fails in the same way, with as few context switches as possible.
         """
-        best = schedule
+        # no process interrupts another one: only as many runs as there are orders of processes
+        best = self._with_switches(0) or schedule
         for change in (self._with_truth, self._with_joined_blocks):
             best = self._descend(best, change)
-        for most in range(switches(best)):
+        for most in range(1, switches(best)):
             found = self._with_switches(most)
             if found is not None:
                 best = self._descend(found, self._with_truth)
                 break
         self.is_least = self._left > 0
-        self._left = max(self._left, MOST_RUNS // 2)
+        self._left += self._most // _LAST
         return self._shortest(best)
 
     def _descend(self, best: Schedule, change: object) -> Schedule:

@@ -1,0 +1,146 @@
+"""Where a call was made: the line that matters, and the lines that led to it."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import os
+import sysconfig
+import traceback
+from typing import TYPE_CHECKING, Final
+
+from fsrace_lint.instrument.model import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+Frame = tuple[str, int, str]
+"""One line of a stack: its file, its number, and the name of its function."""
+
+THIN: Final = frozenset(
+    (
+        *("_pyio", "bz2", "codecs", "contextlib", "copy", "csv", "fileinput", "fnmatch", "functools"),
+        *("genericpath", "glob", "gzip", "importlib", "io", "json", "linecache", "lzma", "ntpath", "os"),
+        *("pathlib", "pickle", "posixpath", "pprint", "random", "runpy", "shutil", "stat", "subprocess"),
+        *("tarfile", "tempfile", "threading", "tokenize", "traceback", "types", "uuid", "zipfile"),
+    )
+)
+"""Modules of the standard library that make filesystem calls only in the name of their caller."""
+_PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+OWN: Final = (os.path.join(_PACKAGE, "explore"), os.path.join(_PACKAGE, "instrument"))
+"""The directories of the explorer's own code."""
+_STANDARD: Final = tuple(
+    dict.fromkeys(os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
+)
+_INSTALLED: Final = ("/site-packages/", "/dist-packages/")
+
+
+def place_of(stack: Sequence[Frame]) -> Frame | None:
+    """Return the innermost frame of a library or of the user.
+
+    Args:
+        stack: The frames, innermost first.
+
+    Returns:
+        The frame; the innermost frame if all are thin wrappers, and None if there is none.
+    """
+    return next((frame for frame in stack if not _is_thin(frame)), stack[0] if stack else None)
+
+
+def callers_of(stack: Sequence[Frame]) -> list[Frame]:
+    """Return the frames that led to the place of a call, innermost first, without thin wrappers."""
+    place = place_of(stack)
+    if place is None:
+        return []
+    return [frame for frame in stack[stack.index(place) + 1 :] if not _is_thin(frame)]
+
+
+def _is_thin(frame: Frame) -> bool:
+    path = frame[0]
+    if path.startswith(("<", _PACKAGE)):
+        return True
+    inner = _below_standard(path)
+    return inner is not None and inner.split("/")[0].removesuffix(".py") in THIN
+
+
+def _below_standard(path: str) -> str | None:
+    if any(part in path for part in _INSTALLED):
+        return None
+    for folder in _STANDARD:
+        for written in (path, os.path.realpath(path)):
+            if written.startswith(folder + "/"):
+                return written[len(folder) + 1 :]
+    return None
+
+
+def shown(frame: Frame | None) -> str:
+    """Return the file and line of a frame, such as `numba/core/caching.py:431`."""
+    return "" if frame is None else f"{shown_path(frame[0])}:{frame[1]}"
+
+
+def shown_path(path: str) -> str:
+    """Return the path of a module below the directory of its library, or below the current directory."""
+    for part in _INSTALLED:
+        _, found, inner = path.rpartition(part)
+        if found:
+            return inner
+    return _below_standard(path) or path.removeprefix(os.getcwd() + "/")
+
+
+def called_from(stack: Sequence[Frame]) -> str:
+    """Return the callers of a place in one line, or "" if there are none."""
+    return ", ".join(f"{shown(frame)} in {frame[2]}" for frame in callers_of(stack))
+
+
+def file_of(function: object) -> str:
+    """Return the file of a function, or "" if it is unknown."""
+    function = getattr(function, "func", function)  # of `functools.partial`
+    function = inspect.unwrap(function) if callable(function) else function
+    code = getattr(function, "__code__", None)
+    return getattr(code, "co_filename", "")
+
+
+def relative(text: str) -> str:
+    """Shorten the paths in a traceback that are below the current directory."""
+    return text.replace(f'File "{os.getcwd()}/', 'File "')
+
+
+def listed(stack: Iterable[Frame]) -> str:
+    """Format a stack like a traceback, with whole paths.
+
+    Args:
+        stack: The frames, innermost first.
+
+    Returns:
+        Multiple lines, innermost last.
+    """
+    lines = []
+    for path, number, name in reversed(list(stack)):
+        lines.append(f'  File "{path}", line {number}, in {name}')
+        source = linecache.getline(path, number).strip()
+        if source:
+            lines.append(f"    {source}")
+    return "\n".join(lines)
+
+
+def traceback_of(error: BaseException) -> tuple[list[Frame], str]:
+    """Return the frames of an exception, innermost first, and its traceback; both without own frames."""
+    found = traceback.TracebackException.from_exception(error)
+    seen: set[int] = set()
+    todo: list[traceback.TracebackException | None] = [found]
+    while todo:
+        each = todo.pop()
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        # without columns, so that the text is the same in every version of Python
+        each.stack = traceback.StackSummary.from_list(
+            [
+                (frame.filename, frame.lineno or 0, frame.name, frame.line)
+                for frame in each.stack
+                if not frame.filename.startswith(OWN)
+            ]
+        )
+        todo += [each.__cause__, each.__context__, *(getattr(each, "exceptions", None) or ())]
+    frames = [(plain(frame.filename), frame.lineno or 0, plain(frame.name)) for frame in found.stack]
+    return frames[::-1], "".join(found.format())
