@@ -152,7 +152,7 @@ def test_stack_of_thin_wrappers_only_shows_the_innermost() -> None:
 
 def test_normal_runs_send_no_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the run that is reported is traced."""
-    traced = []
+    traced: list[None] = []
     begin = tracing.Tracing.__init__
     monkeypatch.setattr(tracing.Tracing, "__init__", lambda *given: traced.append(begin(*given)))
     result = explore(lambda root, rank: (root / "out").mkdir(exist_ok=True))
@@ -273,7 +273,7 @@ def test_narrow_tables_continue_long_paths_in_the_next_line(width: int, processe
         lambda root, rank: undefined,  # type: ignore[name-defined]  # noqa: F821
         lambda root, rank: json.loads(),  # type: ignore[call-arg]
         lambda root, rank: importlib.import_module("no_such_module"),
-        lambda root, rank: _no(root),
+        lambda root, rank: [][rank],
     ],
 )
 def test_function_that_fails_before_its_first_call_is_a_usage_error(mistake: Callable[..., object]) -> None:
@@ -405,9 +405,6 @@ def test_root_is_the_same_in_every_exploration(tmp_path: Path, monkeypatch: pyte
         (root / "x").touch()
         raise ValueError(str(root))
 
-    def text() -> str:
-        return failing(explore(say, processes=1)).details
-
     roots = {failing(explore(say, processes=1)).text for _ in range(3)}
     assert len(roots) == 1
     with private_directory.held(tmp_path, "other"):
@@ -435,8 +432,9 @@ def test_name_decides_the_path_unless_it_is_in_use(tmp_path: Path) -> None:
 def test_directory_of_a_killed_process_is_deleted_and_used_again(tmp_path: Path) -> None:
     with private_directory.held(tmp_path, "one") as folder:
         pass
+    folder.parent.mkdir(0o700)
     for left in (folder, folder.parent / "left"):
-        left.mkdir(parents=True)
+        left.mkdir()
         (left / "rest").touch()
     with private_directory.held(tmp_path, "one") as again:
         assert again == folder
