@@ -4,7 +4,15 @@ It imports no other package of fsrace-lint than `instrument`.
 """
 
 from fsrace_lint.explore.errors import ExploreError, Nondeterministic, ScenarioError
-from fsrace_lint.explore.exploration_result import FailingSchedule, Result
+from fsrace_lint.explore.exploration_result import FailingSchedule, Result, as_data
 from fsrace_lint.explore.explorer import explore
 
-__all__ = ["ExploreError", "FailingSchedule", "Nondeterministic", "Result", "ScenarioError", "explore"]
+__all__ = [
+    "ExploreError",
+    "FailingSchedule",
+    "Nondeterministic",
+    "Result",
+    "ScenarioError",
+    "as_data",
+    "explore",
+]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsrace_lint.explore import code_places, timeline
+from fsrace_lint.explore.moves import KILLED, TRUTH
 
 if TYPE_CHECKING:
     from fsrace_lint.explore.moves import Move
@@ -26,6 +28,7 @@ class FailingSchedule(NamedTuple):
         timeline: The calls as a table with one column for each process.
         shown: The numbers of the steps whose callers the report shows.
         output: The last lines that each process has printed.
+        processes: The number of processes.
         is_replay: Whether `replay` requested this schedule.
         fails_alone: Whether the process fails whatever the other processes do, so that it is not a race.
     """
@@ -42,6 +45,7 @@ class FailingSchedule(NamedTuple):
     steps: tuple[tuple[int, ...], ...] = ()
     shown: tuple[int, ...] = ()
     output: tuple[str, ...] = ()
+    processes: int = 0
     is_replay: bool = False
     fails_alone: bool = False
 
@@ -140,11 +144,60 @@ def _evidence(failure: FailingSchedule) -> list[str]:
     """Return the traceback or the stacks, and what the processes have printed."""
     lines: list[str] = []
     details = failure.details.rstrip()
-    if failure.kind in {"check", "crash"}:
-        details = details.partition("\n\n")[2]
     if details and failure.kind not in {"disagreement", "exit"}:
         lines += [details, ""]
     for rank, text in enumerate(failure.output):
         if text:
             lines += [f"output of process {rank}:", *(f"  {line}" for line in text.splitlines()), ""]
     return lines
+
+
+def as_data(result: Result) -> dict[str, object]:
+    """Return a result as plain data, for JSON.
+
+    Args:
+        result: The result of an exploration.
+
+    Returns:
+        The fields of the result; the calls of a failing schedule are in `failure.steps`.
+    """
+    failure = None if result.failure is None else _failure_as_data(result.failure)
+    return {**result._asdict(), "notes": list(result.notes), "failure": failure}
+
+
+def _failure_as_data(failure: FailingSchedule) -> dict[str, object]:
+    reasons = [
+        {"text": text, "steps": list(steps)}
+        for text, steps in zip_longest(failure.reasons, failure.steps, fillvalue=())
+    ]
+    return {
+        "kind": failure.kind,
+        "text": failure.text,
+        "details": failure.details,
+        "token": failure.token,
+        "reasons": reasons,
+        "switches": failure.switches,
+        "is_least": failure.is_least,
+        "is_replay": failure.is_replay,
+        "fails_alone": failure.fails_alone,
+        "processes": failure.processes,
+        "output": list(failure.output),
+        "steps": [_step_as_data(number, move) for number, move in enumerate(failure.moves, 1)],
+    }
+
+
+def _step_as_data(number: int, move: Move) -> dict[str, object]:
+    place = code_places.place_of(move.stack)
+    frames = [] if place is None else [place, *code_places.callers_of(move.stack)]
+    return {
+        "number": number,
+        "process": move.choice.rank,
+        "call": move.name,
+        "target": move.target,
+        "result": "" if move.result == "done" else move.result,
+        "stale": move.choice.given > TRUTH,
+        "killed": move.choice.given == KILLED,
+        "clock": move.now,
+        "where": move.where,
+        "stack": [{"file": file, "line": line, "function": name} for file, line, name in frames],
+    }

@@ -296,6 +296,7 @@ class _Explorer:
             tuple(reason.steps for reason in found),
             tuple(reasons.of_interest(found, moves, failure.rank)),
             () if run.tracing is None else run.tracing.outputs(),
+            scenario.processes,
         )
 
     def replay(self, token: schedule_tokens.ScheduleToken) -> Result:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import importlib.resources
 from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
@@ -13,6 +10,7 @@ from fsrace_lint.findings.finding import Applicability, Severity, Tier
 from fsrace_lint.report.lines import Lines
 from fsrace_lint.report.page import rulebook
 from fsrace_lint.report.page.changes import change, pill
+from fsrace_lint.report.page.document import document
 from fsrace_lint.report.page.frames import frames
 from fsrace_lint.report.page.lanes import timeline
 from fsrace_lint.report.page.markup import Markup, join, prose, tag
@@ -45,53 +43,19 @@ _NOTE: Final = (
     "Each diff shows the change that its fix makes alone. Before ",
     " writes anything, it applies all fixes together and checks the whole project again with all rules.",
 )
-_LOGO: Final = Markup(
-    '<svg class="logo" viewBox="0 0 32 32" aria-hidden="true" focusable="false">'
-    '<path class="p0" d="M10 2v9c0 6 12 4 12 10v9"></path>'
-    '<path class="p1" d="M22 2v9c0 6-12 4-12 10v9"></path></svg>'
-)
 
 
 def render(outcome: Outcome, sources: Mapping[str, Source], options: Options) -> str:
     """Return one HTML document in ASCII, including its style and its script."""
-    style, script = _resource("style.css"), _resource("script.js")
-    policy = (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}';"
-        " img-src data:; base-uri 'none'; form-action 'none'"
-    )
     found = outcome.findings
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", name="generator", content=f"fsrace-lint {options.tool.version}".strip()),
-        tag("title", f"{_headline(found)} \u00b7 fsrace-lint"),
-        tag("link", rel="icon", href="data:,"),
-        tag("style", style),
-        tag("script", script),
-    )
-    body = tag(
-        "body",
+    return document(
+        _headline(found),
+        options.tool.version,
         tag("a", "Skip to the findings", href="#findings", class_="skip"),
-        _bar(options),
         _summary(outcome),
         tag("div", _aside(found, options), _main(outcome, sources, options), class_="columns"),
         _footer(options, fixes=bool(outcome.previews)),
     )
-    document = f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
-    return document.encode("ascii", "xmlcharrefreplace").decode("ascii")
-
-
-def _resource(name: str) -> Markup:
-    """Return the style or the script, which are included without changes."""
-    file = importlib.resources.files("fsrace_lint.report.page").joinpath(name)
-    return Markup(file.read_text("ascii").replace("\r\n", "\n"))
-
-
-def _digest(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("ascii")).digest()).decode("ascii")
 
 
 def _headline(findings: Sequence[Finding]) -> str:
@@ -99,13 +63,6 @@ def _headline(findings: Sequence[Finding]) -> str:
         return "No filesystem races found"
     files = len({finding.place.path for finding in findings})
     return f"{count(len(findings), 'finding')} in {count(files, 'file')}"
-
-
-def _bar(options: Options) -> Markup:
-    name = join([_LOGO, tag("span", "fsrace-lint", class_="name")])
-    version = tag("span", options.tool.version, class_="version") if options.tool.version else ""
-    button = tag("button", "Theme: auto", type="button", id="theme", class_="script")
-    return tag("header", tag("div", name, version, class_="brand"), button, class_="bar")
 
 
 def _summary(outcome: Outcome) -> Markup:

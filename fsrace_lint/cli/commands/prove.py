@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import builtins
 import importlib.util
+import json
+import linecache
 import os
 import signal
 import sys
@@ -13,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fsrace_lint import __version__
 from fsrace_lint.cli.commands.grouped_options import OptionChoice
-from fsrace_lint.cli.terminal import CLEAN, FAILED, FOUND, show
+from fsrace_lint.cli.terminal import CLEAN, FAILED, FOUND, show, write
 from fsrace_lint.config.suggestions import did_you_mean
+from fsrace_lint.report import proof
 from fsrace_lint.report.words import count, visible
 
 if TYPE_CHECKING:
@@ -81,8 +85,33 @@ Examples:
     show_default=True,
     help="Maximum number of seconds between two calls of a process.",
 )
+@click.option(
+    "--shrink/--no-shrink", default=True, help="Minimize the failing schedule.  [default: --shrink]"
+)
+@click.option(
+    "--shrink-runs",
+    type=click.IntRange(0),
+    default=100,
+    show_default=True,
+    help="Maximum number of runs that minimize the failing schedule.",
+)
+@click.option(
+    "--output-format",
+    "--format",
+    "form",
+    type=OptionChoice(["full", "json"]),
+    default="full",
+    show_default=True,
+    help="Report format.",
+)
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Also write the result as a page with the interleaving and the code of each call.",
+)
 @click.option("--replay", metavar="TOKEN", help="Run only the schedule with this token.")
-def prove(scenario: str, **choices: Any) -> None:
+def prove(scenario: str, form: str, html: Path | None, **choices: Any) -> None:
     """Run FUNCTION from FILE in multiple processes, under every distinct interleaving of filesystem calls.
 
     WARNING: This command executes your code many times, in forked processes, in a temporary directory.
@@ -92,7 +121,8 @@ def prove(scenario: str, **choices: Any) -> None:
     Exit status: 0 if every schedule passes, 1 if a schedule fails, 2 if the usage is invalid or the run
     fails.
     """
-    from fsrace_lint.explore import ExploreError, explore  # noqa: PLC0415  # other commands do not need it
+    # other commands do not need it
+    from fsrace_lint.explore import ExploreError, as_data, explore  # noqa: PLC0415
 
     file, _, name = scenario.partition("::")
     if not file or not name:
@@ -114,7 +144,11 @@ def prove(scenario: str, **choices: Any) -> None:
     except ExploreError as error:
         click.echo(f"Error: {_lines(str(error))}", err=True)
         sys.exit(FAILED)
-    show(_lines(str(result)) + "\n")
+    show(json.dumps(as_data(result), indent=2) + "\n" if form == "json" else _lines(str(result)) + "\n")
+    if html is not None:
+        page = proof.render(as_data(result), scenario, __version__, linecache.getlines)
+        if not write(html, page):
+            sys.exit(FAILED)
     click.echo(f"{count(result.runs, 'run')} in {result.seconds:.1f} s", err=True)
     sys.exit(CLEAN if result.ok else FOUND)
 

@@ -109,7 +109,7 @@ def of_end(ranks: list[RankProcess], stage: Stage, scenario: Scenario) -> Failur
 
 def _refused(kind: str, problem: str, when: str = "") -> Failure:
     first = problem.strip().split("\n", 1)[0]
-    return Failure(kind, first + when, details=problem, subject=first.partition(":")[0])
+    return Failure(kind, first + when, details=problem.partition("\n\n")[2], subject=first.partition(":")[0])
 
 
 def _deadlock(ranks: list[RankProcess]) -> Failure:

@@ -19,6 +19,8 @@ _FEW: Final = 4
 """The maximum number of lanes next to each other on a wide page."""
 _LEFT: Final = 8
 """The horizontal position of the line within a lane."""
+_BESIDE: Final = 10
+"""The distance of the line that connects steps of one process from the line of its lane."""
 _DOT: Final = 20
 """The distance of the dot from the top of its row; a turn is at a third of it."""
 
@@ -28,13 +30,19 @@ def timeline(witness: Witness) -> Markup:
     processes = sorted({step.process for step in witness.steps})
     if not processes:
         return tag("figure", _outcome(witness), class_="lanes")
+    lanes = [processes.index(step.process) for step in witness.steps]
+    rows = [row(number, lanes, processes, join(_said(step))) for number, step in enumerate(witness.steps)]
+    return tag("figure", grid(processes, rows), _outcome(witness), class_="lanes")
+
+
+def grid(processes: Sequence[int], rows: Sequence[Markup]) -> Markup:
+    """Arrange rows below the names of the processes."""
     heads = [
         tag("span", f"process {process}", class_=f"p{index % _COLORS}")
         for index, process in enumerate(processes)
     ]
-    rows = [_row(number, witness.steps, processes) for number in range(len(witness.steps))]
     size = f"of{len(processes)}" if len(processes) <= _FEW else "many"
-    grid = tag(
+    return tag(
         "div",
         tag("div", *heads, class_="heads", aria_hidden="true"),
         tag("ol", *rows),
@@ -43,34 +51,71 @@ def timeline(witness: Witness) -> Markup:
         role="group",
         aria_label="Steps of each process, in chronological order",
     )
-    return tag("figure", grid, _outcome(witness), class_="lanes")
 
 
 def _outcome(witness: Witness) -> Markup:
     return tag("figcaption", tag("b", "Outcome"), " ", prose(witness.outcome), class_="outcome")
 
 
-def _row(number: int, steps: Sequence[WitnessStep], processes: Sequence[int]) -> Markup:
-    step = steps[number]
-    lane = processes.index(step.process)
-    before = processes.index(steps[number - 1].process) if number else None
-    after = number + 1 < len(steps)
-    result = ""
-    if step.result:
-        raised = "raised" if _RAISED.match(step.result) else "result"
-        result = join([" ", tag("span", "\u2192 ", tag("span", prose(step.result)), class_=raised)])
-    said = tag(
+def _said(step: WitnessStep) -> list[str]:
+    action = prose(step.action) if "`" in step.action else tag("code", step.action)
+    return [action, result(step.result)]
+
+
+def result(text: str) -> Markup:
+    """Return the result of a step, if it has one."""
+    if not text:
+        return Markup()
+    raised = "raised" if _RAISED.match(text) else "result"
+    return join([" ", tag("span", "\u2192 ", tag("span", prose(text)), class_=raised)])
+
+
+def row(
+    number: int,
+    lanes: Sequence[int],
+    processes: Sequence[int],
+    said: Markup,
+    spans: Sequence[tuple[int, int]] = (),
+    **attributes: str,
+) -> Markup:
+    """Return the row of a step.
+
+    Args:
+        number: Its index.
+        lanes: The lane of each step.
+        processes: The process of each lane.
+        said: The description of the step.
+        spans: The first and the last steps of processes that others interrupted, to connect them.
+        attributes: Further attributes of the row.
+    """
+    lane = lanes[number]
+    before = lanes[number - 1] if number else None
+    after = number + 1 < len(lanes)
+    act = tag(
         "div",
-        tag("span", f"process {step.process}: ", class_="sr"),
-        prose(step.action) if "`" in step.action else tag("code", step.action),
-        result,
+        tag("span", f"process {processes[lane]}: ", class_="sr"),
+        said,
         class_=f"act at{lane}" if len(processes) <= _FEW else "act",
     )
     style = f"p{lane % _COLORS}" + ("" if after else " last")
-    return tag("li", _drawing(lane, before, len(processes), goes_on=after), said, class_=style)
+    style += f" {attributes.pop('class_')}" if "class_" in attributes else ""
+    ties = [
+        _tie(lanes[first], len(processes), is_first=number == first, is_last=number == last)
+        for first, last in spans
+        if first <= number <= last and len(processes) <= _FEW
+    ]
+    drawing = _drawing(lane, before, len(processes), ties, goes_on=after)
+    return tag("li", drawing, act, class_=style, **attributes)
 
 
-def _drawing(lane: int, before: int | None, lanes: int, *, goes_on: bool) -> Markup:
+def _tie(lane: int, lanes: int, *, is_first: bool, is_last: bool) -> Markup:
+    """Draw a part of the line from the first to the last step of a process that was interrupted."""
+    here = _percent(lane, lanes)
+    line = _line("tie", here, str(_DOT) if is_first else "0", here, str(_DOT) if is_last else "100%")
+    return tag("g", line, transform=f"translate({_LEFT + _BESIDE} 0)")
+
+
+def _drawing(lane: int, before: int | None, lanes: int, ties: Sequence[Markup], *, goes_on: bool) -> Markup:
     """Draw one row: the lanes, the path from the previous step, and the dot of this step."""
     if lanes > _FEW:
         lane, before, lanes = 0, None if before is None else 0, 1
@@ -86,7 +131,7 @@ def _drawing(lane: int, before: int | None, lanes: int, *, goes_on: bool) -> Mar
         drawn.append(_line("way", here, str(_DOT), here, "100%"))
     drawn.append(tag("circle", class_="dot", cx=here, cy=str(_DOT), r="5"))
     shift = f"translate({_LEFT} 0)"
-    return tag("svg", tag("g", *drawn, transform=shift), aria_hidden="true", focusable="false")
+    return tag("svg", tag("g", *drawn, transform=shift), *ties, aria_hidden="true", focusable="false")
 
 
 def _percent(lane: int, lanes: int) -> str:
