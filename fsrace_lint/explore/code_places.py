@@ -124,23 +124,27 @@ def listed(stack: Iterable[Frame]) -> str:
 
 
 def traceback_of(error: BaseException) -> tuple[list[Frame], str]:
-    """Return the frames of an exception, innermost first, and its traceback; both without own frames."""
+    """Return the innermost frame of an exception and of those that led to it, and its traceback.
+
+    The traceback has no frames of the explorer, and no thin wrappers that the innermost place calls.
+    """
     found = traceback.TracebackException.from_exception(error)
     seen: set[int] = set()
+    origins: list[Frame] = []
     todo: list[traceback.TracebackException | None] = [found]
     while todo:
         each = todo.pop()
         if each is None or id(each) in seen:
             continue
         seen.add(id(each))
+        frames = [frame for frame in each.stack if not frame.filename.startswith(OWN)]
+        stack = [(plain(frame.filename), frame.lineno or 0, plain(frame.name)) for frame in reversed(frames)]
+        origins += stack[:1]
+        place = place_of(stack)
+        shown = len(stack) - stack.index(place) if place is not None else 0
         # without columns, so that the text is the same in every version of Python
         each.stack = traceback.StackSummary.from_list(
-            [
-                (frame.filename, frame.lineno or 0, frame.name, frame.line)
-                for frame in each.stack
-                if not frame.filename.startswith(OWN)
-            ]
+            [(frame.filename, frame.lineno or 0, frame.name, frame.line) for frame in frames[:shown]]
         )
         todo += [each.__cause__, each.__context__, *(getattr(each, "exceptions", None) or ())]
-    frames = [(plain(frame.filename), frame.lineno or 0, plain(frame.name)) for frame in found.stack]
-    return frames[::-1], "".join(found.format())
+    return origins, "".join(found.format())

@@ -75,7 +75,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
         error: The class names of the exception and its bases, if the process ended with one.
         message: The text of the exception.
         trace: The traceback of the exception.
-        raised: The frames of the traceback, innermost first.
+        raised: The innermost frame of the exception, and of each exception that led to it.
     """
 
     outcome: CallOutcome | None

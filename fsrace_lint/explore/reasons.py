@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsrace_lint.explore.moves import KILLED, TRUTH
-from fsrace_lint.explore.timeline import told
+from fsrace_lint.explore.timeline import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -16,17 +18,17 @@ if TYPE_CHECKING:
 _KINDS: Final = ("entry", "file", "listing", "links", "world", "lock")
 """The kinds of names, the most telling one first."""
 _VERBS: Final = {
-    "mkdir": "created",
-    "symlink": "created",
-    "link": "created",
-    "mkfifo": "created",
-    "unlink": "deleted",
-    "remove": "deleted",
-    "rmdir": "deleted",
-    "write": "wrote",
-    "truncate": "truncated",
-    "ftruncate": "truncated",
+    **dict.fromkeys(("mkdir", "symlink", "link", "mkfifo"), ("create", "created")),
+    **dict.fromkeys(("unlink", "remove", "rmdir"), ("delete", "deleted")),
+    **dict.fromkeys(("truncate", "ftruncate"), ("truncate", "truncated")),
+    "rename": ("rename", "renamed"),
+    "replace": ("replace", "replaced"),
+    "write": ("write", "wrote"),
+    "open": ("open", "opened"),
 }
+"""Calls as verbs: the infinitive, and the past."""
+_CHECKS: Final = frozenset(("stat", "lstat", "exists", "lexists", "isdir", "isfile", "islink", "access"))
+_FAILED: Final = re.compile(r"[A-Z]\w*(?:Error|Exception)")
 
 
 class Reason(NamedTuple):
@@ -43,21 +45,29 @@ def of_run(run: ScheduleRun) -> list[Reason]:
         run: A failed run.
 
     Returns:
-        At most two reasons; the one closest to the failure comes first.
+        At most two reasons, and at most one if one process failed. The one closest to the failure is first.
     """
-    told_of = _Story(run)
+    story = _Story(run)
     rank = None if run.failure is None else run.failure.rank
-    last = [at for at, move in reversed(list(enumerate(run.trace.moves))) if rank in (None, move.choice.rank)]
+    moves = run.trace.moves
+    last = [at for at in range(len(moves) - 1, -1, -1) if rank in (None, moves[at].choice.rank)]
+    raised = _raising(run, last)
+    attempts = [(story.between, raised), (story.within, raised), (story.between, last)]
+    if rank is not None:
+        attempts.append((story.within, last))
     found: list[Reason] = []
-    for at in last:
-        reason = told_of.between(at)
-        if reason is not None:
-            found.append(reason)
-        if len(found) == (1 if rank is not None else 2):
-            return found
-    if rank is not None and not found:
-        found += (reason for reason in map(told_of.within, last) if reason is not None)
-    return found[:1] if rank is not None else found
+    for explain, steps in attempts:
+        found += islice(filter(None, map(explain, steps)), 1 if rank is not None else 2)
+        if found:
+            break
+    return found
+
+
+def _raising(run: ScheduleRun, steps: Sequence[int]) -> list[int]:
+    """Return the last step that was made by a line which raised the exception of the failure, if any."""
+    lines = set() if run.failure is None else {frame[:2] for frame in run.failure.raised}
+    moves = run.trace.moves
+    return [at for at in steps if lines.intersection(frame[:2] for frame in moves[at].stack)][:1]
 
 
 class _Story:
@@ -92,53 +102,46 @@ class _Story:
 
     def _told(self, looked: int, changed: int, last: int, name: Name) -> Reason:
         before, other, mine = (self._moves[at] for at in (looked, changed, last))
-        did, again = self._verb(before, name), self._verb(mine, name)
+        did, again = _verb(before, name), _verb(mine, name)
         return Reason(
-            f"process {other.choice.rank} {self._verb(other, name)} {self._subject(name, other)}"
-            f" (step {changed + 1}: {told(other)})"
-            f" after process {mine.choice.rank} {did} it (step {looked + 1}: {told(before)})"
+            f"process {other.choice.rank} {_verb(other, name)} {self._subject(name, other)}"
+            f" ({_step(changed, other)})"
+            f" after process {mine.choice.rank} {did} it ({_step(looked, before)})"
             f" and before process {mine.choice.rank} {again} it{' again' if did == again else ''}"
-            f" (step {last + 1}: {told(mine)})",
+            f" ({_step(last, mine)})",
             (looked + 1, changed + 1, last + 1),
         )
 
     def within(self, last: int) -> Reason | None:
         """Find a change by another process that has more calls to make, before a call that sees it."""
         mine = self._moves[last]
-        for changed in self._others(mine, last):
-            other = self._moves[changed]
-            spoiled = self._spoiled(changed, mine, _KINDS[:3])
-            rest = self._rest(other.choice.rank)
-            if spoiled and rest:
+        for kinds in (_KINDS[:3], _KINDS):
+            for changed in self._others(mine, last):
+                other = self._moves[changed]
+                spoiled = self._spoiled(changed, mine, kinds)
+                if not spoiled:
+                    continue
                 name = _first(spoiled)
-                return Reason(
-                    f"process {mine.choice.rank} {self._verb(mine, name)} {self._subject(name, other)}"
-                    f" (step {last + 1}: {told(mine)}) after process {other.choice.rank}"
-                    f" {self._verb(other, name)} it (step {changed + 1}: {told(other)}) and before {rest}",
-                    (changed + 1, last + 1),
-                )
+                subject = self._subject(name, other)
+                rest = self._rest(other.choice.rank, subject)
+                if rest:
+                    text = (
+                        f"process {mine.choice.rank} {_verb(mine, name)} {subject} ({_step(last, mine)})"
+                        f" after process {other.choice.rank} {_verb(other, name)} it"
+                        f" ({_step(changed, other)}) and before {rest}"
+                    )
+                    return Reason(text, (changed + 1, last + 1))
         return None
 
-    def _rest(self, rank: int) -> str:
+    def _rest(self, rank: int, subject: str) -> str:
         request = self._run.ranks[rank].request
         if request is not None:
-            return f"its next call ({f'{request.name} {request.target}'.rstrip()})"
+            target = "" if subject.endswith(request.target) else f" {request.target}"
+            return f"its next call ({request.name}{target})"
         for at, move in enumerate(self._moves, 1):
             if move.choice.rank == rank and move.choice.given == KILLED:
                 return f"its next call, because it was killed (step {at})"
         return ""
-
-    def _verb(self, move: Move, name: Name) -> str:
-        if name not in move.footprint.changes:
-            return "read"
-        if name[0] == "entry" and move.name.startswith("open"):
-            return "created"
-        if name[0] == "entry" and move.name in ("rename", "replace"):
-            is_source = move.target.partition(" -> ")[0].endswith(name[2])
-            return "renamed" if is_source else "replaced"
-        if name[0] == "file" and move.name.startswith("open"):
-            return "truncated"
-        return _VERBS.get(move.name, "changed") if name[0] in ("entry", "file") else "changed"
 
     def _subject(self, name: Name, move: Move) -> str:
         kind, inode, entry = name
@@ -152,6 +155,36 @@ class _Story:
             "links": f"the number of names of {path}",
             "lock": f"the lock on {path}",
         }.get(kind, "something that the explorer does not follow")
+
+
+def _step(at: int, move: Move) -> str:
+    result = "" if move.result in ("", "done") else f" -> {move.result}"
+    return plain(f"step {at + 1}: {move.name}{result}")
+
+
+def _verb(move: Move, name: Name) -> str:
+    """Return what a move did to a name, in the past tense."""
+    kind, _, entry = name
+    call = move.name.partition("[")[0]
+    if kind == "lock":
+        return _verb_of_lock(move, name)
+    infinitive, past = _VERBS.get(call, ("change", "changed"))
+    if name not in move.footprint.changes:
+        if _FAILED.fullmatch(move.result) and call in _VERBS:
+            return f"tried to {infinitive}"
+        return "opened" if call == "open" else "checked" if call in _CHECKS else "read"
+    if call == "open":
+        return "created" if kind == "entry" else "truncated" if kind == "file" else "changed"
+    if kind == "entry" and call in ("rename", "replace"):
+        is_source = move.target.partition(" -> ")[0].endswith(entry)
+        return "renamed" if is_source else "replaced"
+    return past if kind in ("entry", "file") else "changed"
+
+
+def _verb_of_lock(move: Move, name: Name) -> str:
+    if name not in move.footprint.changes:
+        return "tried to take"
+    return "released" if name in move.dropped else "took"
 
 
 def _paths(run: ScheduleRun) -> dict[str, str]:

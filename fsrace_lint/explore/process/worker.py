@@ -65,8 +65,8 @@ def live(scenario: Scenario, rank: int, gate: Gate, reader: int, writer: int) ->
         if isinstance(error, SystemExit) and not error.code:
             gate.end(shown="None")
         kinds = [kind.__name__ for kind in type(error).__mro__[:-1]]
-        frames, trace = traceback_of(error)
-        gate.end(error=kinds, message=plain(_said(str, error)), trace=plain(trace), raised=frames)
+        origins, trace = traceback_of(error)
+        gate.end(error=kinds, message=plain(_said(str, error)), trace=plain(trace), raised=origins)
     gate.finish()
     gate.end(value=_pickled(value), shown=plain(_said(repr, value)))
 

@@ -23,7 +23,7 @@ class Failure(NamedTuple):
         rank: The process that failed, if only one did.
         details: A traceback, the results, or the stacks of the waiting processes.
         subject: Identifies equal failures: the name of the exception, or the problem that the check found.
-        raised: The frames of the exception, innermost first.
+        raised: The innermost frame of the exception, and of each exception that led to it.
     """
 
     kind: str
