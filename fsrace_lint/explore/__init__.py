@@ -4,7 +4,7 @@ It imports no other package of fsrace-lint than `instrument`.
 """
 
 from fsrace_lint.explore.errors import ExploreError, Nondeterministic
-from fsrace_lint.explore.exploration_result import FailingSchedule, Result
+from fsrace_lint.explore.exploration_result import Coverage, FailingSchedule, Result
 from fsrace_lint.explore.explorer import explore
 
-__all__ = ["ExploreError", "FailingSchedule", "Nondeterministic", "Result", "explore"]
+__all__ = ["Coverage", "ExploreError", "FailingSchedule", "Nondeterministic", "Result", "explore"]

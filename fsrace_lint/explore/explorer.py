@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import time
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from fsrace_lint.explore import schedule_tokens, timeline
 from fsrace_lint.explore.errors import ExploreError, Nondeterministic
-from fsrace_lint.explore.exploration_result import FailingSchedule, Result
-from fsrace_lint.explore.moves import Choice, switches
+from fsrace_lint.explore.exploration_result import Coverage, FailingSchedule, Result
+from fsrace_lint.explore.moves import EVERYTHING, Choice, switches
 from fsrace_lint.explore.running import jobs, stage
 from fsrace_lint.explore.scenario import Bounds, Scenario
 from fsrace_lint.explore.search.bounded import Bounded, Sampled
@@ -42,6 +43,7 @@ def explore(
     samples: int = 0,
     seed: int = 0,
     step_timeout: float = 10.0,
+    allow_outside: bool = False,
     shrink: bool = True,
     replay: str | None = None,
 ) -> Result:
@@ -68,6 +70,7 @@ def explore(
         samples: The number of random schedules to run after the systematic search.
         seed: The seed for the random schedules.
         step_timeout: The maximum number of seconds between two calls of a process.
+        allow_outside: Whether the processes may change files outside of the temporary directory.
         shrink: Whether to minimize the failing schedule.
         replay: The token of the only schedule to run.
 
@@ -80,7 +83,17 @@ def explore(
     jobs.refuse_elsewhere()
     expected = expected if isinstance(expected, tuple) else (expected,)
     scenario = Scenario(
-        function, processes, setup, check, agree, expected, filesystem, crash, distributed, step_timeout
+        function,
+        processes,
+        setup,
+        check,
+        agree,
+        expected,
+        filesystem,
+        crash,
+        distributed,
+        step_timeout,
+        allow_outside,
     ).validated()
     token = None if replay is None else schedule_tokens.read(replay)
     if token is not None:
@@ -98,7 +111,8 @@ def _explored(
     start = time.monotonic()
     with stage.scratch() as folder, jobs.together():
         place = stage.Stage(folder, scenario.setup, scenario.check, scenario.step_timeout)
-        with installed(float(place.began + 1), str(place.top), scenario.function) as gate:
+        gates = installed(float(place.began + 1), str(place.top), place.watch)
+        with contextlib.closing(place.watch), gates as gate:
             explorer = _Explorer(Director(scenario, place, gate), bounds, shrink=shrink)
             result = explorer.search() if token is None else explorer.replay(token)
     return result._replace(seconds=time.monotonic() - start, runs=explorer.runs)
@@ -110,9 +124,9 @@ class _Explorer:
         self._director = director
         self._bounds = bounds
         self._notes: list[str] = []
-        self._unfollowed = False
+        self._unfollowed: dict[str, None] = {}
+        self._followed: set[tuple[str, str]] = set()
         self._schedules = 0
-        self._has_moves = False
 
     @property
     def runs(self) -> int:
@@ -134,8 +148,8 @@ class _Explorer:
             failed = self._first_failing(sampled.runs())
         bound = self._bound(exhausted)
         is_by_check = failed is None or (failed.failure is not None and failed.failure.kind == "check")
-        if is_by_check and not self._has_moves:
-            self._notes.append(
+        if is_by_check and not self._followed and not self._unfollowed and self._schedules:
+            raise ExploreError(
                 "no process made a filesystem call in the temporary directory, so nothing was tested:"
                 " use paths below the first argument of the function"
             )
@@ -165,12 +179,16 @@ class _Explorer:
     def _first_failing(self, runs: Iterator[ScheduleRun]) -> ScheduleRun | None:
         for run in runs:
             self._schedules += 1
-            self._notes += [note for note in run.notes if note not in self._notes]
-            self._unfollowed = self._unfollowed or run.has_unfollowed
-            self._has_moves = self._has_moves or bool(run.trace.moves)
+            self._note(run)
             if run.failure is not None:
                 return run
         return None
+
+    def _note(self, run: ScheduleRun) -> None:
+        self._notes += [note for note in run.notes if note not in self._notes]
+        self._unfollowed |= run.unfollowed
+        seen = (move for move in run.trace.moves if EVERYTHING not in move.footprint.writes)
+        self._followed.update((move.name, move.where) for move in seen)
 
     def _shrunk(self, failed: ScheduleRun) -> FailingSchedule:
         if failed.failure is None:
@@ -243,11 +261,15 @@ class _Explorer:
         """Run one schedule."""
         run = self._director.replay(token.schedule)
         self._schedules += 1
-        self._notes += run.notes
+        self._note(run)
         if schedule_tokens.digest(run.trace.moves) != token.digest:
             raise Nondeterministic("the token does not match: the code or the scenario has changed")
         failing = None if run.failure is None else self._failing(run, is_least=False)._replace(is_replay=True)
         return self._result(failing, exhaustive=False, bound="one schedule was replayed")
 
     def _result(self, failing: FailingSchedule | None, *, exhaustive: bool, bound: str) -> Result:
-        return Result(failing is None, self._schedules, exhaustive, failing, 0.0, tuple(self._notes), bound)
+        covered = Coverage(len(self._followed), len(self._unfollowed), tuple(self._unfollowed))
+        notes = tuple(self._notes)
+        return Result(
+            failing is None, self._schedules, exhaustive, failing, 0.0, notes, bound, coverage=covered
+        )

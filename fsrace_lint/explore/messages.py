@@ -51,6 +51,7 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
         wait: Set if the call must wait for other processes in another way.
         outcome: The outcome of the previous call.
         state: Identifies the state of the program if it makes the same lookup twice in a row.
+        unseen: What the process did since its last message that is not controlled, for display.
     """
 
     name: str
@@ -62,6 +63,7 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
     wait: Meet | Pause | None = None
     outcome: CallOutcome | None = None
     state: str = ""
+    unseen: list[str] = []
 
 
 class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
@@ -74,6 +76,8 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
         error: The class names of the exception and its bases, if the process ended with one.
         message: The text of the exception.
         trace: The traceback of the exception.
+        unseen: What the process did since its last message that is not controlled, for display.
+        refused: Why the exploration must end, if the process was about to do what must not happen.
     """
 
     outcome: CallOutcome | None
@@ -82,6 +86,8 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
     error: list[str] = []
     message: str = ""
     trace: str = ""
+    unseen: list[str] = []
+    refused: str = ""
 
 
 class Stack(msgspec.Struct, frozen=True, tag="stack", array_like=True):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import posix
 import stat
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fsrace_lint.instrument.interception import Calls, available
+from fsrace_lint.instrument.kernel import posix
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 import io
 import os
-import posix
 import stat
 import weakref
 from typing import TYPE_CHECKING, Any
 
 from fsrace_lint.instrument.interception import Calls
+from fsrace_lint.instrument.kernel import posix
 
 if TYPE_CHECKING:
     from collections.abc import Callable

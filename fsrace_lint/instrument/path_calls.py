@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import posix
 from typing import TYPE_CHECKING, Any
 
 from fsrace_lint.instrument.interception import Calls, available
+from fsrace_lint.instrument.kernel import posix
 
 if TYPE_CHECKING:
     from collections.abc import Callable

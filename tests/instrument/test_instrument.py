@@ -50,10 +50,10 @@ class Log:
 
 
 @contextmanager
-def logged(top: Path, function: Callable[..., object] = len, **options: bool) -> Iterator[Log]:
+def logged(top: Path, **options: bool) -> Iterator[Log]:
     log = Log(**options)
     table = replacements(log, FileTable(WatchedTree(str(top), str(top))))
-    with replaced(table, function, exempt=()):
+    with replaced(table, exempt=()):
         yield log
 
 

@@ -81,6 +81,9 @@ Examples:
     show_default=True,
     help="Maximum number of seconds between two calls of a process.",
 )
+@click.option(
+    "--allow-outside", is_flag=True, help="Permit changes of files outside of the temporary directory."
+)
 @click.option("--replay", metavar="TOKEN", help="Run only the schedule with this token.")
 def prove(scenario: str, **choices: Any) -> None:
     """Run FUNCTION from FILE in multiple processes, under every distinct interleaving of filesystem calls.

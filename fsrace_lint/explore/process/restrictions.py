@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-import posix
 import subprocess
 from typing import TYPE_CHECKING, Any
 
 from fsrace_lint.explore.process.clock import FIRST_PID
+from fsrace_lint.instrument.kernel import posix
 from fsrace_lint.instrument.opaque_calls import OpaqueCalls
 
 if TYPE_CHECKING:
