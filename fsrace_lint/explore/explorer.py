@@ -6,7 +6,7 @@ import contextlib
 import functools
 import itertools
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.explore import schedule_tokens, timeline
 from fsrace_lint.explore.errors import ExploreError, Nondeterministic
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
     from fsrace_lint.explore.running.run import ScheduleRun
     from fsrace_lint.explore.running.verdict import Failure
+
+
+_NOTHING: Final = (
+    "no process made a filesystem call in the temporary directory, so nothing was tested: use paths below the"
+    " first argument of the function"
+)
 
 
 def explore(
@@ -147,12 +153,10 @@ class _Explorer:
             sampled = Sampled(self._director, bounds.samples, bounds.seed)
             failed = self._first_failing(sampled.runs())
         bound = self._bound(exhausted)
-        is_by_check = failed is None or (failed.failure is not None and failed.failure.kind == "check")
-        if is_by_check and not self._followed and not self._unfollowed and self._schedules:
-            raise ExploreError(
-                "no process made a filesystem call in the temporary directory, so nothing was tested:"
-                " use paths below the first argument of the function"
-            )
+        if failed is None and not self._followed and not self._unfollowed and self._schedules:
+            raise ExploreError(_NOTHING)
+        if failed is not None and not self._followed and failed.failure and failed.failure.kind == "check":
+            self._notes.append(_NOTHING)
         if failed is None:
             return self._result(None, exhaustive=not bound, bound=bound)
         return self._result(self._shrunk(failed), exhaustive=False, bound="the first failure ends it")

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import posix
 else:
-    import posix as _posix
-
-    posix = types.SimpleNamespace(**vars(_posix))
+    try:
+        import posix as _posix
+    except ImportError:  # Windows, where nothing is replaced
+        posix = None
+    else:
+        posix = types.SimpleNamespace(**vars(_posix))
 
 __all__ = ["posix"]

@@ -76,7 +76,7 @@ def _classes(table: dict[Any, Any], exempt: tuple[str, ...]) -> Iterator[Site]:
     """Find the modules that store a class to replace; in other places, subclasses need the original."""
     classes = {id(old): new for old, new in table.items() if isinstance(old, type)}
     for module_name, module in list(sys.modules.items()):
-        if module is None or module_name.startswith((*exempt, "_frozen_importlib")):
+        if not module or module_name.startswith((*exempt, "_frozen_importlib")):
             continue
         for name, value in list(vars(module).items()):
             if id(value) in classes:

@@ -47,7 +47,6 @@ _PROGRAMS: Final = ("subprocess.Popen", "os.posix_spawn", "os.spawn", "os.system
 _LOCKS: Final = ("fcntl.flock", "fcntl.lockf", "fcntl.ioctl", "os.lockf")
 _CONNECTIONS: Final = ("socket.__new__", "socket.bind", "socket.connect", "socket.sendto", "socket.sendmsg")
 _REFUSED: Final = ("os.exec", "os.fork", "os.forkpty")
-_THREADS: Final = ("_thread.start_new_thread", "_thread.start_joinable_thread")
 _CREATING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _DEVICES: Final = ("/dev/", "/proc/")
 _MEMORY: Final = "/dev/shm/"  # noqa: S108  # files there are real files
@@ -81,7 +80,6 @@ class Audit:
             (_LOCKS, self._lock),
             (_CONNECTIONS, self._socket),
             (_REFUSED, self._refuse),
-            (_THREADS, self._thread),
         ):
             self._handlers.update(dict.fromkeys(events, handler))
 
@@ -209,10 +207,6 @@ class Audit:
         if self._is_direct():
             gate = self._gate
             gate.refuse(f"cannot explore `{event}()`: process {gate.rank} calls it at {gate.spot()}")
-
-    def _thread(self, _: str, __: tuple[Any, ...]) -> None:
-        if self._is_direct():
-            self._gate.note(f"not controlled: the thread that starts at {self._gate.spot()}")
 
     def _is_direct(self) -> bool:
         """Return whether an event does not belong to an intercepted call."""

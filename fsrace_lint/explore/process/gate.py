@@ -35,6 +35,8 @@ OWN = (_HERE, os.path.dirname(os.path.abspath(instrument.__file__)))
 _LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 HIDDEN = (os.path.dirname(_HERE), *_LIBRARIES, "<")
 """Code that a report skips when it locates a call: fsrace-lint, libraries, and code without a file."""
+_STANDARD = tuple(f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib"))
+_INSTALLED = tuple(f"{sysconfig.get_path(name)}/" for name in ("purelib", "platlib"))
 _PLAIN = (str, bytes, int, float, bool, type(None))
 
 
@@ -53,6 +55,7 @@ class Gate:
         rescan: Replaces the functions of modules that were loaded since the last time.
         captured: Descriptions of the objects that keep an original function.
         has_imported: Whether the process has imported a module since its last call.
+        has_threads: Whether the process has started a thread.
         is_inside: Whether an intercepted call is running, or the explorer itself.
         gathered: The contributions of all processes to the current collective call.
     """
@@ -71,9 +74,10 @@ class Gate:
         self.looked_at_clock = False
         self.captured: list[str] = []
         self.has_imported = False
+        self.has_threads = False
         self.is_inside = True
         self._unseen: list[str] = []
-        self._reported: set[str] = set()
+        self._reported: set[object] = set()
         self._is_excused = True
         self._call: FilesystemCall[Any] | None = None
         self._reader, self._writer = -1, -1
@@ -98,7 +102,8 @@ class Gate:
 
     def finish(self) -> None:
         """Let calls pass again."""
-        self._look_for_unseen()
+        with self.aside():
+            self._look_for_unseen("the end")
         self.is_inside = True
         self._thread = 0
 
@@ -148,14 +153,17 @@ class Gate:
             self._unseen.append(text)
 
     def spot(self) -> str:
-        """Return the file and line of the current code, of a library or of the scenario."""
+        """Return the file and line of the current code, of the scenario or of a library that it uses."""
         frame = outside(sys._getframe(1), (*OWN, "<"))
+        innermost = frame
+        while frame is not None and _is_standard(frame.f_code.co_filename):
+            frame = frame.f_back
+        frame = frame or innermost
         if frame is None:
             return "?"
         path = frame.f_code.co_filename
-        folders = [each for each in _LIBRARIES[::-1] if path.startswith(each + "/")]
-        folder = folders[0] if folders else os.path.dirname(path)
-        return f"{path.removeprefix(folder + '/')}:{frame.f_lineno}"
+        folder = next((each for each in _INSTALLED if path.startswith(each)), os.path.dirname(path) + "/")
+        return f"{path.removeprefix(folder)}:{frame.f_lineno}"
 
     def refuse(self, text: str) -> NoReturn:
         """End the exploration, because this process is about to do what must not happen."""
@@ -182,20 +190,18 @@ class Gate:
         target = self.files.shown(descriptor)
         self.intercept(FilesystemCall("mmap", target, act, Recorder(self.files.tree), mutates=False))
 
-    def _look_for_unseen(self) -> None:
+    def _look_for_unseen(self, place: str) -> None:
         """Note what has happened in the tree since the last call, by no call that was intercepted."""
-        top = self.files.tree.top
-        happened = self._watch.happened(top)
+        happened = self._watch.happened(self.files.tree.top)
         kinds: dict[str, str] = {}
-        for word, path in () if self._is_excused else happened:
+        for word, path in () if self._is_excused or self.has_threads else happened:
             kinds.setdefault(word, self.files.tree.shown(path))
         self._is_excused = False
         for word, shown in kinds.items():
-            before = f"before {self.spot()}"
-            if f"{word} {before}" not in self._reported:
-                self._reported.add(f"{word} {before}")
+            if (word, place) not in self._reported:
+                self._reported.add((word, place))
                 code = f"C, C++, or Rust code of process {self.rank}"
-                self.note(f"not controlled: {code} {word} {shown} {before}")
+                self.note(f"not controlled: {code} {word} {shown} before {place}")
 
     def wait(
         self, name: str, target: str, act: Callable[[Recorder, Answer | None], T], wait: Meet | Pause
@@ -208,7 +214,7 @@ class Gate:
     def intercept(self, call: FilesystemCall[T], wait: Meet | Pause | None = None) -> T:
         """Stop before a call, make it when permitted, and keep its outcome."""
         with self.aside():
-            self._look_for_unseen()
+            self._look_for_unseen(self.spot())
             if self.has_imported:
                 self.has_imported = False
                 self.rescan()
@@ -288,6 +294,10 @@ def outside(frame: FrameType | None, folders: tuple[str, ...]) -> FrameType | No
     while frame is not None and frame.f_code.co_filename.startswith(folders):
         frame = frame.f_back
     return frame
+
+
+def _is_standard(path: str) -> bool:
+    return path.startswith((*_STANDARD, "<")) and not path.startswith(_INSTALLED)
 
 
 def _where(frame: FrameType | None) -> str:

@@ -49,6 +49,7 @@ class ScheduleRun:
 
     def _start(self, processes: list[jobs.Process]) -> None:
         self.ranks = [RankProcess(process) for process in processes]
+        self.stage.watch.cover(str(self.stage.top))
         try:
             for process in processes:
                 process.join()
@@ -174,10 +175,8 @@ class ScheduleRun:
         self._dirty.update(outcome.dirtied)
         self._dirty.difference_update(outcome.synced)
         if WORLD in outcome.footprint.writes:
-            at = request.where.rpartition("/")[2]
-            self._note(
-                [f"not controlled: {request.name} {request.target} at {at}, one step, whatever it does"]
-            )
+            call, at = f"{request.name} {request.target}".strip(), request.where.rpartition("/")[2]
+            self._note([f"not controlled: {call} at {at}, one step, whatever it does"])
             self._name_unknown(origin)
         self._note(outcome.unobserved)
         self._note_mapped(choice.rank, request, outcome)
