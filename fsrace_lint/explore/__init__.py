@@ -4,10 +4,11 @@ It imports no other package of fsrace-lint than `instrument`.
 """
 
 from fsrace_lint.explore.errors import ExploreError, Nondeterministic, ScenarioError
-from fsrace_lint.explore.exploration_result import FailingSchedule, Result, as_data
+from fsrace_lint.explore.exploration_result import Coverage, FailingSchedule, Result, as_data
 from fsrace_lint.explore.explorer import explore
 
 __all__ = [
+    "Coverage",
     "ExploreError",
     "FailingSchedule",
     "Nondeterministic",

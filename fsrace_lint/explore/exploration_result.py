@@ -50,6 +50,20 @@ class FailingSchedule(NamedTuple):
     fails_alone: bool = False
 
 
+class Coverage(NamedTuple):
+    """What an exploration followed, over all of its schedules.
+
+    Attributes:
+        followed: The number of distinct calls that were controlled: each name and line counts once.
+        unfollowed: The number of distinct calls and changes that were not controlled.
+        places: Descriptions of those.
+    """
+
+    followed: int = 0
+    unfollowed: int = 0
+    places: tuple[str, ...] = ()
+
+
 class Result(NamedTuple):
     """The result of an exploration.
 
@@ -62,6 +76,7 @@ class Result(NamedTuple):
         notes: Calls that the explorer does not control.
         bound: Why the search ended, if it is not exhaustive.
         runs: The number of runs, including incomplete runs and runs that minimize the failure.
+        coverage: What was controlled, and what was not.
     """
 
     ok: bool
@@ -72,6 +87,7 @@ class Result(NamedTuple):
     notes: tuple[str, ...]
     bound: str
     runs: int = 0
+    coverage: Coverage = Coverage()
 
     def __str__(self) -> str:
         return report(self)
@@ -104,6 +120,12 @@ def report(result: Result) -> str:
             lines = ["OK: the only distinct interleaving passes."]
     else:
         lines = [f"No failure in {count}, but the search is incomplete: {result.bound}."]
+    coverage = result.coverage
+    plural = "" if coverage.followed == 1 else "s"
+    lines.append(
+        f"coverage: {coverage.followed} call{plural} followed, {coverage.unfollowed} not"
+        " (each name and line counts once)"
+    )
     return "\n".join([*lines, *(f"note: {note}" for note in result.notes)])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import shutil
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.explore import code_places, reasons, schedule_tokens, timeline
 from fsrace_lint.explore.errors import ExploreError, Nondeterministic, ScenarioError
-from fsrace_lint.explore.exploration_result import FailingSchedule, Result
-from fsrace_lint.explore.moves import Choice, switches
+from fsrace_lint.explore.exploration_result import Coverage, FailingSchedule, Result
+from fsrace_lint.explore.moves import EVERYTHING, Choice, switches
 from fsrace_lint.explore.running import jobs, stage
 from fsrace_lint.explore.scenario import Bounds, Scenario
 from fsrace_lint.explore.search.bounded import Bounded, Sampled
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
     from fsrace_lint.explore.code_places import Frame
     from fsrace_lint.explore.running.run import ScheduleRun
     from fsrace_lint.explore.running.verdict import Failure
+
+
+_NOTHING: Final = (
+    "no process made a filesystem call in the temporary directory, so nothing was tested: use paths below the"
+    " first argument of the function"
+)
 
 
 def explore(
@@ -44,6 +51,7 @@ def explore(
     samples: int = 0,
     seed: int = 0,
     step_timeout: float = 10.0,
+    allow_outside: bool = False,
     shrink: bool = True,
     shrink_runs: int = Bounds().shrink_runs,
     replay: str | None = None,
@@ -71,6 +79,7 @@ def explore(
         samples: The number of random schedules to run after the systematic search.
         seed: The seed for the random schedules.
         step_timeout: The maximum number of seconds between two calls of a process.
+        allow_outside: Whether the processes may change files outside of the temporary directory.
         shrink: Whether to minimize the failing schedule.
         shrink_runs: The maximum number of runs that minimize the failing schedule.
         replay: The token of the only schedule to run.
@@ -84,7 +93,17 @@ def explore(
     jobs.refuse_elsewhere()
     expected = expected if isinstance(expected, tuple) else (expected,)
     scenario = Scenario(
-        function, processes, setup, check, agree, expected, filesystem, crash, distributed, step_timeout
+        function,
+        processes,
+        setup,
+        check,
+        agree,
+        expected,
+        filesystem,
+        crash,
+        distributed,
+        step_timeout,
+        allow_outside,
     ).validated()
     token = None if replay is None else schedule_tokens.read(replay)
     if token is not None:
@@ -101,7 +120,8 @@ def _explored(scenario: Scenario, bounds: Bounds, token: schedule_tokens.Schedul
     start = time.monotonic()
     with stage.scratch(scenario.name) as folder, jobs.together():
         place = stage.Stage(folder, scenario.setup, scenario.check, scenario.step_timeout)
-        with installed(float(place.began + 1), str(place.top), scenario.function) as gate:
+        gates = installed(float(place.began + 1), str(place.top), place.watch)
+        with contextlib.closing(place.watch), gates as gate:
             explorer = _Explorer(Director(scenario, place, gate), bounds)
             result = explorer.search() if token is None else explorer.replay(token)
     return result._replace(seconds=time.monotonic() - start, runs=explorer.runs)
@@ -125,9 +145,9 @@ class _Explorer:
         self._director = director
         self._bounds = bounds
         self._notes: list[str] = []
-        self._unfollowed = False
+        self._unfollowed: dict[str, None] = {}
+        self._followed: set[tuple[str, str]] = set()
         self._schedules = 0
-        self._has_moves = False
         self._width = shutil.get_terminal_size((0, 0)).columns
 
     @property
@@ -149,12 +169,10 @@ class _Explorer:
             sampled = Sampled(self._director, bounds.samples, bounds.seed)
             failed = self._first_failing(sampled.runs())
         bound = self._bound(exhausted)
-        is_by_check = failed is None or (failed.failure is not None and failed.failure.kind == "check")
-        if is_by_check and not self._has_moves:
-            self._notes.append(
-                "no process made a filesystem call in the temporary directory, so nothing was tested:"
-                " use paths below the first argument of the function"
-            )
+        if failed is None and not self._followed and not self._unfollowed and self._schedules:
+            raise ExploreError(_NOTHING)
+        if failed is not None and not self._followed and failed.failure and failed.failure.kind == "check":
+            self._notes.append(_NOTHING)
         if failed is None:
             return self._result(None, exhaustive=not bound, bound=bound)
         return self._result(self._shrunk(failed), exhaustive=False, bound="the first failure ends it")
@@ -181,12 +199,16 @@ class _Explorer:
     def _first_failing(self, runs: Iterator[ScheduleRun]) -> ScheduleRun | None:
         for run in runs:
             self._schedules += 1
-            self._notes += [note for note in run.notes if note not in self._notes]
-            self._unfollowed = self._unfollowed or run.has_unfollowed
-            self._has_moves = self._has_moves or bool(run.trace.moves)
+            self._note(run)
             if run.failure is not None:
                 return run
         return None
+
+    def _note(self, run: ScheduleRun) -> None:
+        self._notes += [note for note in run.notes if note not in self._notes]
+        self._unfollowed |= run.unfollowed
+        seen = (move for move in run.trace.moves if EVERYTHING not in move.footprint.writes)
+        self._followed.update((move.name, move.target) for move in seen)
 
     def _shrunk(self, failed: ScheduleRun) -> FailingSchedule:
         if failed.failure is None:
@@ -303,11 +325,15 @@ class _Explorer:
         """Run one schedule."""
         run = self._director.replay(token.schedule)
         self._schedules += 1
-        self._notes += run.notes
+        self._note(run)
         if schedule_tokens.digest(run.trace.moves) != token.digest:
             raise Nondeterministic("the token does not match: the code or the scenario has changed")
         failing = None if run.failure is None else self._failing(run, is_least=False)._replace(is_replay=True)
         return self._result(failing, exhaustive=False, bound="one schedule was replayed")
 
     def _result(self, failing: FailingSchedule | None, *, exhaustive: bool, bound: str) -> Result:
-        return Result(failing is None, self._schedules, exhaustive, failing, 0.0, tuple(self._notes), bound)
+        covered = Coverage(len(self._followed), len(self._unfollowed), tuple(self._unfollowed))
+        notes = tuple(self._notes)
+        return Result(
+            failing is None, self._schedules, exhaustive, failing, 0.0, notes, bound, coverage=covered
+        )

@@ -52,6 +52,7 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
         wait: Set if the call must wait for other processes in another way.
         outcome: The outcome of the previous call.
         state: Identifies the state of the program if it makes the same lookup twice in a row.
+        unseen: What the process did since its last message that is not controlled, for display.
     """
 
     name: str
@@ -63,6 +64,7 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
     wait: Meet | Pause | None = None
     outcome: CallOutcome | None = None
     state: str = ""
+    unseen: list[str] = []
 
 
 class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
@@ -76,6 +78,8 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
         message: The text of the exception.
         trace: The traceback of the exception.
         raised: The innermost frame of the exception, and of each exception that led to it.
+        unseen: What the process did since its last message that is not controlled, for display.
+        refused: Why the exploration must end, if the process was about to do what must not happen.
     """
 
     outcome: CallOutcome | None
@@ -85,6 +89,8 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
     message: str = ""
     trace: str = ""
     raised: list[Frame] = []
+    unseen: list[str] = []
+    refused: str = ""
 
 
 class Go(msgspec.Struct, frozen=True, array_like=True):

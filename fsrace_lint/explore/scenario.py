@@ -31,6 +31,7 @@ class Scenario(NamedTuple):
         crash: "none", "kill" for kill -9, or "power" for a power failure.
         distributed: Whether to replace `torch.distributed` with a stub.
         step_timeout: The maximum number of seconds between two calls of a process.
+        allow_outside: Whether the processes may change files outside of the temporary directory.
         most_moves: The maximum number of calls in a run.
     """
 
@@ -44,6 +45,7 @@ class Scenario(NamedTuple):
     crash: str = "none"
     distributed: bool = False
     step_timeout: float = 10.0
+    allow_outside: bool = False
     most_moves: int = 5000
 
     @property

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import posix
 import stat
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fsrace_lint.instrument.interception import Calls, available
+from fsrace_lint.instrument.kernel import posix
+from fsrace_lint.instrument.watched_tree import descriptor_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +32,7 @@ class DescriptorCalls(Calls):
             posix.open: self.open,
             posix.close: self.close,
             posix.closerange: self.closerange,
+            posix.lseek: self.lseek,
             posix.dup: self.dup,
             posix.dup2: self.dup2,
         }
@@ -49,6 +51,9 @@ class DescriptorCalls(Calls):
         """Open a file or a directory."""
         place = self._place(path, dir_fd)
         if place is None:
+            if dir_fd is not None and self._interceptor.is_active():
+                # an audit hook is not given the directory
+                path, dir_fd = os.path.join(descriptor_path(dir_fd), os.fsdecode(path)), None  # type: ignore[arg-type]
             return posix.open(path, flags, mode, dir_fd=dir_fd)  # type: ignore[arg-type]
         if _NAMELESS and flags & _NAMELESS == _NAMELESS:
             return self._open_nameless(place, (path, dir_fd), flags, mode)
@@ -139,6 +144,12 @@ class DescriptorCalls(Calls):
                 self.close(descriptor)
             except OSError:
                 continue
+
+    def lseek(self, descriptor: int, position: int, whence: int) -> int:
+        """Change the position; relative to the end, this reads the size."""
+        if whence in {os.SEEK_SET, os.SEEK_CUR}:
+            return posix.lseek(descriptor, position, whence)
+        return self.reading("lseek", descriptor, lambda: posix.lseek(descriptor, position, whence))
 
     def dup(self, descriptor: int) -> int:
         """Return another descriptor of an open file."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 import io
 import os
-import posix
 import stat
 import weakref
 from typing import TYPE_CHECKING, Any
 
 from fsrace_lint.instrument.interception import Calls
+from fsrace_lint.instrument.kernel import posix
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from fsrace_lint.instrument.file_table import FileTable
     from fsrace_lint.instrument.interception import Interceptor
 
+# the original class, before a process replaces it
+_FileIO = io.FileIO
 _KINDS = {
     "r": os.O_RDONLY,
     "w": os.O_CREAT | os.O_TRUNC,
@@ -40,10 +42,11 @@ class FileObjects(Calls):
         super().__init__(interceptor, files)
         self._calls = calls
         self._original = io.open
+        self._open_code = io.open_code
 
     def replacements(self) -> dict[Any, Any]:
         """Return the replacement of each original function."""
-        return {io.open: self.open}
+        return {io.open: self.open, io.open_code: self.open_code, io.FileIO: self._file_class()}
 
     def open(
         self,
@@ -74,6 +77,34 @@ class FileObjects(Calls):
         self._files.streams.append(weakref.ref(made))
         return made
 
+    def open_code(self, path: str) -> Any:
+        """Open a file as `io.open_code()` does."""
+        return self._open_code(path) if self._place(path) is None else self.open(path, "rb")
+
+    def _file_class(self) -> type[io.FileIO]:
+        """Return a class that opens files as `io.FileIO` does."""
+        files = self
+
+        class AnyFile(type):
+            def __instancecheck__(cls, instance: object) -> bool:
+                return isinstance(instance, _FileIO)
+
+            def __subclasscheck__(cls, kind: type) -> bool:
+                return issubclass(kind, _FileIO)
+
+            def __call__(cls, file: Any, mode: str = "r", closefd: bool = True, opener: Any = None) -> Any:
+                if cls is not OpenedFile:
+                    return super().__call__(file, mode, closefd, opener)
+                is_watched = files._is_watched(file) if isinstance(file, int) else files._place(file)
+                if not is_watched:
+                    return _FileIO(file, mode, closefd, opener)
+                return files.open(file, mode.replace("b", "") + "b", 0, closefd=closefd, opener=opener)
+
+        class OpenedFile(_FileIO, metaclass=AnyFile):
+            pass
+
+        return OpenedFile
+
     def _wrapped(
         self,
         raw: io.FileIO,
@@ -102,7 +133,7 @@ class FileObjects(Calls):
     ) -> InterceptedFile:
         kind = next((each for each in mode if each in _KINDS), "")
         if not kind or mode.count("+") > 1:
-            io.FileIO(os.devnull, mode)
+            _FileIO(os.devnull, mode)
             raise ValueError(f"invalid mode: {mode!r}")
         access = os.O_RDWR if "+" in mode else os.O_RDONLY if kind == "r" else os.O_WRONLY
         flags = _KINDS[kind] | access | os.O_CLOEXEC
@@ -120,7 +151,7 @@ class FileObjects(Calls):
         return made
 
 
-class InterceptedFile(io.FileIO):
+class InterceptedFile(_FileIO):
     """An unbuffered file whose calls are intercepted."""
 
     def __init__(self, calls: DescriptorCalls, descriptor: int, mode: str, closefd: bool = True) -> None:
@@ -130,27 +161,33 @@ class InterceptedFile(io.FileIO):
 
     def readinto(self, buffer: Any) -> int:
         """Read into a buffer."""
-        return self._calls.reading("read", self.fileno(), lambda: io.FileIO.readinto(self, buffer))
+        return self._calls.reading("read", self.fileno(), lambda: _FileIO.readinto(self, buffer))
 
     def read(self, size: int | None = -1) -> bytes:
         """Read some bytes, or all."""
-        return self._calls.reading("read", self.fileno(), lambda: io.FileIO.read(self, size))
+        return self._calls.reading("read", self.fileno(), lambda: _FileIO.read(self, size))
 
     def readall(self) -> bytes:
         """Read all remaining bytes."""
-        return self._calls.reading("read", self.fileno(), lambda: io.FileIO.readall(self))
+        return self._calls.reading("read", self.fileno(), lambda: _FileIO.readall(self))
 
     def write(self, data: Any) -> int:
         """Write some bytes."""
-        return self._calls.writing("write", self.fileno(), lambda: io.FileIO.write(self, data))
+        return self._calls.writing("write", self.fileno(), lambda: _FileIO.write(self, data))
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Change the position; relative to the end, this reads the size."""
+        if whence != os.SEEK_END:
+            return super().seek(offset, whence)
+        return self._calls.reading("seek", self.fileno(), lambda: _FileIO.seek(self, offset, whence))
 
     def truncate(self, size: int | None = None) -> int:
         """Truncate or extend the file."""
-        return self._calls.writing("truncate", self.fileno(), lambda: io.FileIO.truncate(self, size))
+        return self._calls.writing("truncate", self.fileno(), lambda: _FileIO.truncate(self, size))
 
     def close(self) -> None:
         """Close the file."""
         if not self.closed and self._owned:
-            self._calls.closing(self.fileno(), lambda: io.FileIO.close(self))
+            self._calls.closing(self.fileno(), lambda: _FileIO.close(self))
         else:
             super().close()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import posix
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from fsrace_lint.instrument.kernel import posix
 from fsrace_lint.instrument.recorder import Recorder
 
 if TYPE_CHECKING:

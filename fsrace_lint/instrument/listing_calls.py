@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
-import posix
 import stat
 from typing import TYPE_CHECKING, Any
 
 from fsrace_lint.instrument.interception import Calls
+from fsrace_lint.instrument.kernel import posix
 from fsrace_lint.instrument.model import Lookup, plain
 from fsrace_lint.instrument.watched_tree import descriptor_path
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import fcntl
-import posix
 import struct
 from typing import TYPE_CHECKING, Any
 
 from fsrace_lint.instrument.interception import Calls
+from fsrace_lint.instrument.kernel import posix
 from fsrace_lint.instrument.model import AdvisoryLock
 
 if TYPE_CHECKING:

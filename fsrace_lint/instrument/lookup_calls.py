@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-import posix
 import stat
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fsrace_lint.instrument.interception import Calls
+from fsrace_lint.instrument.kernel import posix
 from fsrace_lint.instrument.model import Lookup, plain
 
 if TYPE_CHECKING:

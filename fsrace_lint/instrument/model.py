@@ -71,6 +71,7 @@ class CallOutcome(NamedTuple):
         dirtied: Inodes with new data that is not on the disk yet.
         synced: Inodes whose data was synced to the disk.
         unobserved: What can happen unobserved from now on, for display.
+        mapped: Inodes that were mapped into memory for reading, which has no calls.
     """
 
     result: str
@@ -82,6 +83,7 @@ class CallOutcome(NamedTuple):
     dirtied: tuple[int, ...] = ()
     synced: tuple[int, ...] = ()
     unobserved: tuple[str, ...] = ()
+    mapped: tuple[int, ...] = ()
 
 
 def plain(text: str) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import posix
+import sys
 from typing import TYPE_CHECKING, Any
 
 from fsrace_lint.instrument.interception import Calls, available
+from fsrace_lint.instrument.kernel import posix
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from fsrace_lint.instrument.model import Answer
     from fsrace_lint.instrument.recorder import Recorder
     from fsrace_lint.instrument.watched_tree import Path, ResolvedPath
+
+
+_UNAUDITED = available("mkfifo", "mknod")
+"""Calls that `sys.addaudithook()` does not report."""
 
 
 class PathCalls(Calls):
@@ -42,6 +47,8 @@ class PathCalls(Calls):
         def change(path: Path, *args: Any, dir_fd: int | None = None, **options: Any) -> None:
             place = self._place(path, dir_fd)
             if place is None:
+                if original in _UNAUDITED and self._interceptor.is_active():
+                    sys.audit(f"os.{original.__name__}", path)
                 return original(path, *args, dir_fd=dir_fd, **options)
 
             def act(recorder: Recorder, _: Answer | None) -> None:

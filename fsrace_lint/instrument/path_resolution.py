@@ -22,7 +22,7 @@ def trail(path: str, top: str, says: Callable[[str], str | None], *, follow: boo
 
     Yields:
         Every name that is read, as a path without links before its last part. The last one is the resolved
-        path, or the link that leads out of the top.
+        path, or the link that leads out of the top, and then "".
     """
     current, left = top, _names(path[len(top) :])
     yield top
@@ -31,7 +31,10 @@ def trail(path: str, top: str, says: Callable[[str], str | None], *, follow: boo
             return
         name = left.pop()
         if name == "..":
-            current = top if current == top else current.rpartition("/")[0]
+            if current == top:
+                yield ""
+                return
+            current = current.rpartition("/")[0]
             yield current
             continue
         here = f"{current}/{name}"
@@ -41,6 +44,7 @@ def trail(path: str, top: str, says: Callable[[str], str | None], *, follow: boo
             current = here
         elif target.startswith("/"):
             if target != top and not target.startswith(top + "/"):
+                yield ""
                 return
             current, left = top, left + _names(target[len(top) :])
         else:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import posix
 import stat
 from typing import TYPE_CHECKING
 
-from fsrace_lint.instrument.model import CallOutcome, Footprint, plain
+from fsrace_lint.instrument.kernel import posix
+from fsrace_lint.instrument.model import WORLD, CallOutcome, Footprint, plain
 from fsrace_lint.instrument.path_resolution import trail
 from fsrace_lint.instrument.watched_tree import ResolvedPath
 
@@ -23,6 +23,8 @@ class Recorder:
 
     Attributes:
         modified: Paths and descriptors that the call modified, so that the kernel changed their timestamps.
+        mapped: Inodes of files that the call mapped into memory for reading.
+        leaves: Whether a path of the call follows a link that leads out of the tree.
     """
 
     def __init__(self, tree: WatchedTree) -> None:
@@ -36,6 +38,8 @@ class Recorder:
         self.synced: list[int] = []
         self.unobserved: list[str] = []
         self.modified: list[str | int] = []
+        self.mapped: list[int] = []
+        self.leaves = False
         self._reads: dict[Key, None] = {}
         self._writes: dict[Key, None] = {}
         self._adds: dict[Key, None] = {}
@@ -52,7 +56,17 @@ class Recorder:
             tuple(self.dirtied),
             tuple(self.synced),
             tuple(self.unobserved),
+            tuple(self.mapped),
         )
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether the call can do anything."""
+        return WORLD in self._writes
+
+    def happens_unseen(self) -> None:
+        """Record that the call can do anything."""
+        self._writes[WORLD] = None
 
     def resolve(self, path: Path, dir_fd: int | None = None, *, follow: bool = True) -> ResolvedPath:
         """Resolve a path as the kernel does now, and record every name that is read.
@@ -76,6 +90,9 @@ class Recorder:
         inodes = {top: posix.stat(top).st_ino}
         place = ResolvedPath(top, (0, ""), inodes[top], stat.S_IFDIR)
         for here in trail(path, top, _said, follow=follow):
+            if not here:
+                self.leaves = True
+                break
             if here == top:
                 place = ResolvedPath(here, (0, ""), inodes[here], stat.S_IFDIR)
                 continue

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import posix
 import stat
 import sys
 from typing import TYPE_CHECKING, NamedTuple
+
+from fsrace_lint.instrument.kernel import posix
 
 if TYPE_CHECKING:
     Path = str | bytes | int | os.PathLike[str] | os.PathLike[bytes] | None

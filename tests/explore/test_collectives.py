@@ -59,6 +59,7 @@ def test_rank_is_set_in_launcher_variables() -> None:
         names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
         assert [os.environ[name] for name in names] == [str(rank), str(rank), "2", "2"]
         assert (dist().get_rank(), dist().is_initialized(), dist().is_available()) == (rank, True, True)
+        assert os.listdir(root) == []
 
     explore(check_rank, distributed=True).assert_ok()
 

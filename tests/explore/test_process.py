@@ -133,7 +133,7 @@ SCRIPT = """
                     pass
 
     print("ready", flush=True)
-    explore(busy, expected=OSError, step_timeout=600)
+    explore(busy, expected=OSError, step_timeout=600, allow_outside=True)
 """
 
 

@@ -108,7 +108,7 @@ def scenario_of(program: Program, **options: object) -> Scenario:
 def directed(scenario: Scenario) -> Iterator[Director]:
     with scratch() as directory, jobs.together():
         stage = Stage(directory, scenario.setup, scenario.check, scenario.step_timeout)
-        with installed(1e9, str(stage.top), scenario.function) as gate:
+        with contextlib.closing(stage.watch), installed(1e9, str(stage.top), stage.watch) as gate:
             yield Director(scenario, stage, gate)
 
 

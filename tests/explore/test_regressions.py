@@ -187,6 +187,7 @@ def test_datetime_can_be_pickled() -> None:
             dt.datetime.fromisoformat("2026-01-02"),
         ):
             assert pickle.loads(pickle.dumps(moment)) == moment
+        assert os.listdir(root) == []
 
     explore(dump, processes=1).assert_ok()
 
@@ -261,6 +262,7 @@ def test_trailing_slash_or_null_byte_matters(path: str, exists: bool) -> None:
 
     def check_exists(root: Path, rank: int) -> None:
         assert os.path.exists(f"{root}/{path}") is exists
+        assert os.path.isdir(root / "d")
 
     explore(check_exists, setup=setup, processes=1).assert_ok()
 
@@ -285,11 +287,11 @@ class Unprintable:
 
 
 def test_result_whose_repr_raises_is_accepted() -> None:
-    explore(lambda root, rank: Unprintable()).assert_ok()
+    explore(lambda root, rank: os.listdir(root) or Unprintable()).assert_ok()
 
 
 def test_exit_code_zero_is_not_a_failure() -> None:
-    explore(lambda root, rank: sys.exit(0)).assert_ok()
+    explore(lambda root, rank: sys.exit(len(os.listdir(root)))).assert_ok()
     with pytest.raises(ScenarioError, match="SystemExit in process 0: 3"):
         explore(lambda root, rank: sys.exit(3))
 

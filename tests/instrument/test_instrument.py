@@ -18,7 +18,7 @@ from fsrace_lint.instrument.patching import replaced, replacements
 from fsrace_lint.instrument.watched_tree import WatchedTree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from fsrace_lint.instrument.interception import FilesystemCall
@@ -50,10 +50,10 @@ class Log:
 
 
 @contextmanager
-def logged(top: Path, function: Callable[..., object] = len, **options: bool) -> Iterator[Log]:
+def logged(top: Path, **options: bool) -> Iterator[Log]:
     log = Log(**options)
     table = replacements(log, FileTable(WatchedTree(str(top), str(top))))
-    with replaced(table, function, exempt=()):
+    with replaced(table, exempt=()):
         yield log
 
 

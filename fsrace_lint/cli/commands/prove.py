@@ -110,6 +110,9 @@ Examples:
     metavar="FILE",
     help="Also write the result as a page with the interleaving and the code of each call.",
 )
+@click.option(
+    "--allow-outside", is_flag=True, help="Permit changes of files outside of the temporary directory."
+)
 @click.option("--replay", metavar="TOKEN", help="Run only the schedule with this token.")
 def prove(scenario: str, form: str, html: Path | None, **choices: Any) -> None:
     """Run FUNCTION from FILE in multiple processes, under every distinct interleaving of filesystem calls.

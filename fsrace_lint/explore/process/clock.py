@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import posix
 import sys
 import tempfile
 import time
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fsrace_lint.explore.messages import Pause
 from fsrace_lint.explore.process.gate import state_of
+from fsrace_lint.instrument.kernel import posix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import posix
+import contextlib
 import sys
 import threading
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from fsrace_lint.explore import messages
+from fsrace_lint.explore import code_places, messages
 from fsrace_lint.explore.code_places import OWN
 from fsrace_lint.explore.messages import CallRequest, Go
 from fsrace_lint.instrument.file_table import FileTable
 from fsrace_lint.instrument.interception import FilesystemCall
+from fsrace_lint.instrument.kernel import posix
 from fsrace_lint.instrument.model import plain
 from fsrace_lint.instrument.recorder import Recorder
 from fsrace_lint.instrument.watched_tree import WatchedTree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import FrameType
 
     from fsrace_lint.explore.code_places import Frame
     from fsrace_lint.explore.messages import Meet, Pause
     from fsrace_lint.instrument.model import Answer, CallOutcome
+    from fsrace_lint.instrument.tree_watch import TreeWatch
 
 T = TypeVar("T")
 _PLAIN = (str, bytes, int, float, bool, type(None))
@@ -34,11 +36,17 @@ class Gate:
     Args:
         start: The wall clock at the start, the same for every run.
         top: The watched directory; calls outside of it pass.
+        watch: Reports changes of the watched directory.
 
     Attributes:
         files: The open files of the process.
         rank: The rank of this process.
         now: Seconds on its clock since the start.
+        rescan: Replaces the functions of modules that were loaded since the last time.
+        captured: Descriptions of the objects that keep an original function.
+        has_imported: Whether the process has imported a module since its last call.
+        has_threads: Whether the process has started a thread.
+        is_inside: Whether an intercepted call is running, or the explorer itself.
         gathered: The contributions of all processes to the current collective call.
         is_traced: Whether each request includes the stack.
     """
@@ -46,17 +54,25 @@ class Gate:
     waits_for_locks = False
     sorts_names = True
 
-    def __init__(self, start: float, top: str) -> None:
+    def __init__(self, start: float, top: str, watch: TreeWatch) -> None:
         self.start = start
+        self.rescan: Callable[[], None] = lambda: None
+        self._watch = watch
         self.files = FileTable(WatchedTree(top, f"{top}/root"))
         self.rank = 0
         self.now = 0.0
         self.gathered: list[bytes] = []
         self.is_traced = False
         self.looked_at_clock = False
-        self._unobserved: list[str] = []
+        self.captured: list[str] = []
+        self.has_imported = False
+        self.has_threads = False
+        self.is_inside = True
+        self._unseen: list[str] = []
+        self._reported: set[object] = set()
+        self._is_excused = True
+        self._call: FilesystemCall[Any] | None = None
         self._reader, self._writer = -1, -1
-        self._inside = True
         self._recorder: Recorder | None = None
         self._asked: tuple[str, str, int | None] | None = None
         self._thread = 0
@@ -71,25 +87,104 @@ class Gate:
         """
         self._reader, self._writer, self.rank = reader, writer, rank
         self._thread = threading.get_ident()
-        self._inside = False
+        for each in self.captured:
+            self.note(f"not controlled: {each}, which stores an original function")
+        self.is_inside = False
+        self._is_excused = False
 
     def finish(self) -> None:
         """Let calls pass again."""
-        self._inside = True
+        with self.aside():
+            self._look_for_unseen("the end")
+        self.is_inside = True
+        self._thread = 0
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether calls stop in this process."""
+        return bool(self._thread)
+
+    def is_own_thread(self) -> bool:
+        """Return whether this is the thread whose calls stop."""
+        return threading.get_ident() == self._thread
 
     def is_active(self) -> bool:
         """Return whether calls stop: not those inside another call, nor those of other threads."""
-        if self._inside:
-            return False
         if threading.get_ident() != self._thread:
-            self.note("calls of other threads are not controlled")
+            if self._thread:
+                self.note("calls of other threads are not controlled")
             return False
-        return True
+        return not self.is_inside
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether the current call can do anything."""
+        return self._call is not None and self._call.recorder.is_opaque
+
+    @property
+    def leaves(self) -> bool:
+        """Whether the current call follows a link that leads out of the tree."""
+        return self._call is not None and self._call.recorder.leaves
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """Let the explorer make calls of its own."""
+        if not self.is_own_thread():
+            yield
+            return
+        before, self.is_inside = self.is_inside, True
+        try:
+            yield
+        finally:
+            self.is_inside = before
 
     def note(self, text: str) -> None:
-        """Record something that is not observed, once."""
-        if text not in self._unobserved:
-            self._unobserved.append(text)
+        """Record something that is not controlled, once."""
+        if text not in self._reported:
+            self._reported.add(text)
+            self._unseen.append(text)
+
+    def spot(self) -> str:
+        """Return the file and line of the current code, of the scenario or of a library that it uses."""
+        return code_places.shown(code_places.place_of(_frames(sys._getframe(1)))) or "?"
+
+    def refuse(self, text: str) -> NoReturn:
+        """End the exploration, because this process is about to do what must not happen."""
+        messages.send(self._writer, messages.Ended(None, refused=text))
+        posix._exit(0)
+
+    def bypass(self, name: str, target: str) -> None:
+        """Stop before something that is not intercepted; it happens as soon as this returns."""
+
+        def act(recorder: Recorder, _: Answer | None) -> None:
+            recorder.happens_unseen()
+
+        self.intercept(FilesystemCall(name, target, act, Recorder(self.files.tree)))
+        self._is_excused = True
+
+    def map(self, descriptor: int) -> None:
+        """Stop before a file is mapped into memory for reading."""
+
+        def act(recorder: Recorder, _: Answer | None) -> None:
+            inode = posix.fstat(descriptor).st_ino
+            recorder.reads("file", inode)
+            recorder.mapped.append(inode)
+
+        target = self.files.shown(descriptor)
+        self.intercept(FilesystemCall("mmap", target, act, Recorder(self.files.tree), mutates=False))
+
+    def _look_for_unseen(self, place: str) -> None:
+        """Note what has happened in the tree since the last call, by no call that was intercepted."""
+        happened = self._watch.happened(self.files.tree.top)
+        kinds: dict[str, str] = {}
+        for word, path in () if self._is_excused or self.has_threads else happened:
+            kinds.setdefault(word, self.files.tree.shown(path))
+        self._is_excused = False
+        for word, shown in kinds.items():
+            if (word, place) not in self._reported:
+                self._reported.add((word, place))
+                code = f"C, C++, or Rust code of process {self.rank}"
+                self.note(f"not controlled: {code} {word} {shown} before {place}")
 
     def wait(
         self, name: str, target: str, act: Callable[[Recorder, Answer | None], T], wait: Meet | Pause
@@ -101,6 +196,11 @@ class Gate:
 
     def intercept(self, call: FilesystemCall[T], wait: Meet | Pause | None = None) -> T:
         """Stop before a call, make it when permitted, and keep its outcome."""
+        with self.aside():
+            self._look_for_unseen(self.spot())
+            if self.has_imported:
+                self.has_imported = False
+                self.rescan()
         frame = sys._getframe(1)
         state = "" if call.lookup is None else self._asked_again(call, outside(frame, OWN))
         request = CallRequest(
@@ -113,16 +213,21 @@ class Gate:
             wait,
             self._taken(),
             state,
+            self._taken_notes(),
         )
         messages.send(self._writer, request)
         go = self._heard()
-        self._inside = True
+        self.is_inside, self._call = True, call
         try:
             result = call.run(go.answer)
             for changed in call.recorder.modified:
                 self._stamp(changed)
         finally:
-            self._inside = False
+            self._watch.settle(self.files.tree.top)
+            if call.recorder.is_opaque:
+                what = f"{call.name} {call.target}".strip()
+                self.note(f"not controlled: {what} at {self.spot()}, one step, whatever it does")
+            self.is_inside, self._call = False, None
             self._recorder = call.recorder
         return result
 
@@ -142,15 +247,16 @@ class Gate:
 
     def end(self, **told: Any) -> NoReturn:
         """Report the end of this process to the scheduler, and exit."""
-        messages.send(self._writer, messages.Ended(self._taken(), **told))
+        messages.send(self._writer, messages.Ended(self._taken(), unseen=self._taken_notes(), **told))
         posix._exit(0)
 
     def _taken(self) -> CallOutcome | None:
         recorder, self._recorder = self._recorder, None
-        if recorder is None:
-            return None
-        recorder.unobserved += self._unobserved
-        return recorder.outcome()
+        return None if recorder is None else recorder.outcome()
+
+    def _taken_notes(self) -> list[str]:
+        taken, self._unseen = self._unseen, []
+        return taken
 
     def _heard(self) -> Go:
         try:
@@ -162,15 +268,19 @@ class Gate:
 
     def _stack(self, frame: FrameType | None) -> list[Frame]:
         """Return the frames of the program, innermost first; none unless the run is traced."""
-        found: list[Frame] = []
-        while self.is_traced and frame is not None:
-            code = frame.f_code
-            if not code.co_filename.startswith(OWN):
-                found.append((plain(code.co_filename), frame.f_lineno or 0, plain(code.co_name)))
-            elif code.co_name == "live":
-                break  # the frames of the process itself
-            frame = frame.f_back
-        return found
+        return _frames(frame) if self.is_traced else []
+
+
+def _frames(frame: FrameType | None) -> list[Frame]:
+    found: list[Frame] = []
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(OWN):
+            found.append((plain(code.co_filename), frame.f_lineno or 0, plain(code.co_name)))
+        elif code.co_name == "live":
+            break  # the frames of the process itself
+        frame = frame.f_back
+    return found
 
 
 def outside(frame: FrameType | None, folders: tuple[str, ...]) -> FrameType | None:

@@ -10,33 +10,38 @@ from typing import TYPE_CHECKING
 from fsrace_lint.explore.process.clock import Clock, reduced
 from fsrace_lint.explore.process.gate import Gate
 from fsrace_lint.explore.process.restrictions import Restrictions
+from fsrace_lint.instrument.opaque_calls import OpaqueCalls
 from fsrace_lint.instrument.patching import replaced, replacements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
+
+    from fsrace_lint.instrument.tree_watch import TreeWatch
 
 _datetime = datetime.datetime
 
 
 @contextlib.contextmanager
-def installed(start: float, top: str, function: Callable[..., object]) -> Iterator[Gate]:
+def installed(start: float, top: str, watch: TreeWatch) -> Iterator[Gate]:
     """Replace every intercepted call in all loaded modules; in this process, the calls still pass.
 
     Args:
         start: The wall clock of the processes at their start.
         top: The directory below which their calls stop.
-        function: The function that they run; calls that it has captured are replaced too.
+        watch: Reports changes of this directory.
 
     Yields:
         The gate, where calls stop in a process that begins it.
     """
-    gate = Gate(start, top)
+    gate = Gate(start, top, watch)
     table = replacements(gate, gate.files)
+    gate.rescan = OpaqueCalls(gate, gate.files).replace_late
     table |= Clock(gate).replacements() | Restrictions(gate, table).replacements()
     # C code creates `datetime` objects of the original class
     copyreg.dispatch_table[_datetime] = reduced
     try:
-        with replaced(table, function, exempt=("fsrace_lint.explore",)):
+        with replaced(table, exempt=("fsrace_lint.explore",)) as fixed:
+            gate.captured = fixed
             yield gate
     finally:
         copyreg.dispatch_table.pop(_datetime, None)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import _posixsubprocess
+import _thread
 import fcntl
 import os
-import posix
 import subprocess
 from typing import TYPE_CHECKING, Any
 
 from fsrace_lint.explore.process.clock import FIRST_PID
+from fsrace_lint.instrument.kernel import posix
 from fsrace_lint.instrument.opaque_calls import OpaqueCalls
 
 if TYPE_CHECKING:
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 
     from fsrace_lint.explore.process.gate import Gate
 
+_THREADS = [
+    getattr(_thread, name) for name in ("start_new_thread", "start_joinable_thread") if hasattr(_thread, name)
+]
 _OPEN_FILE_LOCKS = [getattr(fcntl, name) for name in ("F_OFD_SETLK", "F_OFD_SETLKW") if hasattr(fcntl, name)]
 
 
@@ -36,6 +41,8 @@ class Restrictions(OpaqueCalls):
         """Return the replacement of each original function."""
         return {
             subprocess.Popen.__init__: self._popen(),
+            **{start: self._starting(start) for start in _THREADS},
+            _posixsubprocess.fork_exec: self._forking(_posixsubprocess.fork_exec),
             posix.kill: self.kill,
             posix.fork: self._refusing("fork"),
             posix.forkpty: self._refusing("forkpty"),
@@ -73,6 +80,25 @@ class Restrictions(OpaqueCalls):
             self._gate.note("`os.kill(pid, 0)` always reports that the other process is alive")
         else:
             raise NotImplementedError("cannot explore signals between the processes of a scenario")
+
+    def _starting(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def start(*args: Any, **options: Any) -> Any:
+            if self._gate.is_begun and not (self._gate.is_own_thread() and self._gate.is_inside):
+                self._gate.has_threads = True
+                self._gate.note(f"not controlled: the thread that starts at {self._gate.spot()}")
+            return original(*args, **options)
+
+        return start
+
+    def _forking(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def fork_exec(*args: Any) -> Any:
+            if self._gate.is_active():
+                raise NotImplementedError(
+                    "cannot start Python processes in a scenario: the explorer starts the processes"
+                )
+            return original(*args)
+
+        return fork_exec
 
     def _refusing(self, name: str) -> Callable[..., Any]:
         original = getattr(posix, name)

@@ -7,7 +7,6 @@ import gc
 import os
 import pathlib
 import pickle
-import posix
 import random
 import signal
 import sys
@@ -17,7 +16,9 @@ from typing import TYPE_CHECKING, NoReturn
 from fsrace_lint.explore import messages
 from fsrace_lint.explore.code_places import traceback_of
 from fsrace_lint.explore.process import evidence
+from fsrace_lint.explore.process.audit import Audit
 from fsrace_lint.explore.process.collectives import Collectives
+from fsrace_lint.instrument.kernel import posix
 from fsrace_lint.instrument.model import plain
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ def live(scenario: Scenario, rank: int, gate: Gate, reader: int, writer: int) ->
         writer: The descriptor for messages to the scheduler.
     """
     sys.settrace(None)
+    # the caches of modules are outside of the tree
+    sys.dont_write_bytecode = True
+    sys.path[:] = map(os.path.abspath, sys.path)
     gc.disable()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # the scheduler prepares the tree before it sends this message; do not touch the tree earlier
@@ -53,6 +57,7 @@ def live(scenario: Scenario, rank: int, gate: Gate, reader: int, writer: int) ->
     random.seed(rank)
     if scenario.distributed:
         Collectives(gate, scenario.processes).install()
+    Audit(gate, allow_outside=scenario.allow_outside).install()
     gate.begin(reader, writer, rank)
     try:
         value = scenario.function(root, rank)

@@ -48,7 +48,8 @@ class ScheduleRun:
         self.failure: Failure | None = None
         self.notes: list[str] = []
         self.preempted = 0
-        self.has_unfollowed = False
+        self.unfollowed: dict[str, None] = {}
+        self._mapped: dict[int, set[int]] = {}
         self._names = {inode: (path or "top") for inode, path in stage.fresh().items()}
         self.names = tuple(self._names.values())
         self._locks = HeldLocks()
@@ -58,6 +59,7 @@ class ScheduleRun:
 
     def _start(self, processes: list[jobs.Process]) -> None:
         self.ranks = [RankProcess(process) for process in processes]
+        self.stage.watch.cover(str(self.stage.top))
         try:
             for process in processes:
                 process.join()
@@ -180,14 +182,12 @@ class ScheduleRun:
     def _as_move(self, choice: Choice, request: CallRequest, outcome: CallOutcome) -> Move:
         origin = f"{choice.rank}.{self.ranks[choice.rank].made}"
         self._names.update(dict.fromkeys(outcome.created, origin))
-        self.has_unfollowed = self.has_unfollowed or bool(outcome.unobserved)
         self._dirty.update(outcome.dirtied)
         self._dirty.difference_update(outcome.synced)
-        notes = outcome.unobserved
         if WORLD in outcome.footprint.writes:
-            notes = (f"{request.name} {request.target}: treated as one step, whatever it does", *notes)
             self._name_unknown(origin)
-        self.notes += [note for note in map(self._shown, notes) if note not in self.notes]
+        self._note(outcome.unobserved)
+        self._note_mapped(choice.rank, request, outcome)
         footprint = NamedFootprint(*map(self._named, outcome.footprint))
         for lock in outcome.released:
             self._locks.drop(choice.rank, lock)
@@ -198,6 +198,21 @@ class ScheduleRun:
         waited = None if request.lock is None else self._name(("lock", request.lock.inode, ""))
         move = Move(choice, request.name, request.target, tuple(request.stack), outcome.result, footprint)
         return move._replace(waited=waited, dropped=frozenset(dropped))
+
+    def _note(self, texts: Iterable[str]) -> None:
+        """Record something that is not controlled, so that not everything can have been explored."""
+        for text in map(self._shown, texts):
+            self.unfollowed[text] = None
+            if text not in self.notes:
+                self.notes.append(text)
+
+    def _note_mapped(self, rank: int, request: CallRequest, outcome: CallOutcome) -> None:
+        """Note that a file changes while another process has mapped it into memory."""
+        for inode in outcome.mapped:
+            self._mapped.setdefault(inode, set()).add(rank)
+        for kind, inode, _ in outcome.footprint.writes if self._mapped else ():
+            if kind == "file" and self._mapped.get(inode, set()) - {rank}:
+                self._note([f"not controlled: reads of {request.target}, which another process has mapped"])
 
     def _killed(self, choice: Choice) -> Move:
         rank = self.ranks[choice.rank]
@@ -239,9 +254,12 @@ class ScheduleRun:
         except jobs.Gone:
             self._lost(number, "was terminated, or exited by itself", "exit")
             return None
+        self._note(message.unseen)
         if isinstance(message, CallRequest):
             rank.request = message
         elif isinstance(message, Ended):
+            if message.refused:
+                raise ExploreError(message.refused)
             rank.ended = message
             self._fail(verdict.of_process(number, message, self.scenario))
         return getattr(message, "outcome", None)

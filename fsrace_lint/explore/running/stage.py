@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fsrace_lint.explore.errors import ExploreError
 from fsrace_lint.explore.running import jobs, private_directory
 from fsrace_lint.instrument.model import plain
+from fsrace_lint.instrument.tree_watch import watching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,6 +48,7 @@ class Stage:
 
     Attributes:
         top: The watched directory.
+        watch: Reports changes of the watched directory.
         began: The wall clock before the first run; nothing that `setup` creates has a later timestamp.
     """
 
@@ -64,6 +66,7 @@ class Stage:
         self._timeout = timeout
         self._approved: dict[bytes, str | None] = {}
         self._is_bare = setup is None
+        self.watch = watching()
         self.began = int(time.time())
         for name in FOLDERS:
             (self._first / name).mkdir(parents=True)

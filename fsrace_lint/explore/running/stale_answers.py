@@ -123,8 +123,7 @@ class TreeHistory:
         def says(here: str) -> str | None:
             return state[here][1] or None if here in state else None
 
-        *_, last = trail(path, self._top, says, follow=follow)
-        return last
+        return [here for here in trail(path, self._top, says, follow=follow) if here][-1]
 
     def _now(self) -> State:
         found: State = {self._top: (os.stat(self._top), "")}
