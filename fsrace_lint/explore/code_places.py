@@ -80,11 +80,20 @@ def shown(frame: Frame | None) -> str:
 
 def shown_path(path: str) -> str:
     """Return the path of a module below the directory of its library, or below the current directory."""
+    return _below_library(path) or path.removeprefix(os.getcwd() + "/")
+
+
+def file_name(path: str) -> str:
+    """Return the path of a module below the directory of its library, or its last part."""
+    return _below_library(path) or os.path.basename(path)
+
+
+def _below_library(path: str) -> str | None:
     for part in _INSTALLED:
         _, found, inner = path.rpartition(part)
         if found:
             return inner
-    return _below_standard(path) or path.removeprefix(os.getcwd() + "/")
+    return _below_standard(path)
 
 
 def called_from(stack: Sequence[Frame]) -> str:

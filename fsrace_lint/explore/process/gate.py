@@ -146,7 +146,8 @@ class Gate:
 
     def spot(self) -> str:
         """Return the file and line of the current code, of the scenario or of a library that it uses."""
-        return code_places.shown(code_places.place_of(_frames(sys._getframe(1)))) or "?"
+        place = code_places.place_of(_frames(sys._getframe(1)))
+        return "?" if place is None else f"{code_places.file_name(place[0])}:{place[1]}"
 
     def refuse(self, text: str) -> NoReturn:
         """End the exploration, because this process is about to do what must not happen."""
