@@ -129,4 +129,4 @@ class Bounds(NamedTuple):
     preemptions: int | None = None
     samples: int = 0
     seed: int = 0
-    shrink_runs: int = 100
+    shrink_runs: int = 150

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fsrace_lint.report.page.document import document
 from fsrace_lint.report.page.frames import code
 from fsrace_lint.report.page.lanes import grid, result, row
-from fsrace_lint.report.page.markup import Markup, join, markup, prose, tag
+from fsrace_lint.report.page.markup import Markup, join, prose, tag
 from fsrace_lint.report.words import count
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _CONTEXT: Final = 2
 """The number of lines before and after the line of a call."""
+_TITLES: Final = {"deadlock": "Stacks", "hang": "Stacks", "disagreement": "Results"}
 _STEP: Final = re.compile(r"\bstep (\d+)\b")
 
 
@@ -81,8 +82,8 @@ def _failure(failure: Data, lines: Callable[[str], Sequence[str]]) -> list[Marku
     if failure["steps"]:
         parts.append(_section("Failing interleaving", _lanes(failure, lines)))
     if failure["details"]:
-        title = {"exception": "Traceback", "check": "Traceback", "crash": "Traceback"}
-        parts.append(_section(title.get(failure["kind"], "Details"), _block("Details", failure["details"])))
+        title = _TITLES.get(failure["kind"], "Traceback")
+        parts.append(_section(title, _block(title, failure["details"])))
     for process, text in enumerate(failure["output"]):
         if text:
             title_of = f"Output of process {process}"
@@ -97,10 +98,8 @@ def _section(title: str, *content: Markup) -> Markup:
 
 
 def _block(label: str, text: str) -> Markup:
-    shown = "\n".join(map(code, text.rstrip().split("\n")))
-    rows = [markup(f"{line}") for line in shown.split("\n")]
-    inner = Markup("\n".join(rows))
-    return tag("pre", tag("code", inner), tabindex="0", role="group", aria_label=label)
+    lines = [tag("span", code(line), Markup("\n"), class_="l") for line in text.rstrip().split("\n")]
+    return tag("pre", tag("code", *lines), tabindex="0", role="group", aria_label=label)
 
 
 def _linked(text: str, numbers: set[int]) -> Markup:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -10,8 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
+from support.html import elements, only, parsed, text_of
 
+from fsrace_lint.cli.commands.prove import prove as prove_command
 from fsrace_lint.cli.main import main
+from fsrace_lint.explore.scenario import Bounds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -163,7 +167,6 @@ def test_replay_reproduces_the_failure(file: Path) -> None:
         ("write", ["--check", "whole", "--processes", "1"], 0, "OK: "),
         ("write", ["--check", "whole", "--crash", "--processes", "1"], 1, "if all processes are killed"),
         ("write", ["--check", "whole", "--power-loss", "--processes", "1"], 1, "JSONDecodeError"),
-        ("slow", [], 2, "Slow in process"),
         ("slow", ["--expect", "Slow, KeyError"], 0, "OK: "),
         ("ranks", ["--agree"], 1, "process 0 returned 0; process 1 returned 1"),
         ("meet", ["--distributed"], 1, "process 0 waits in barrier forever"),
@@ -179,6 +182,42 @@ def test_options(file: Path, function: str, options: list[str], code: int, messa
     assert message in result.stdout
 
 
+def test_json_has_the_calls_with_whole_paths(file: Path) -> None:
+    result = prove(file, "prepare", "--output-format", "json")
+    assert result.exit_code == 1
+    data = json.loads(result.stdout)
+    failure = data["failure"]
+    assert (data["ok"], failure["kind"], failure["processes"]) == (False, "exception", 2)
+    assert [step["call"] for step in failure["steps"]] == ["exists", "exists", "mkdir", "mkdir"]
+    assert failure["reasons"][0]["steps"] == [1, 3, 4]
+    assert {step["stack"][0]["file"] for step in failure["steps"]} == {str(file)}
+    passing = json.loads(prove(file, "tolerant", "--output-format", "json").stdout)
+    assert (passing["ok"], passing["exhaustive"], passing["failure"]) == (True, True, None)
+
+
+def test_html_page_is_written(file: Path, tmp_path: Path) -> None:
+    page = tmp_path / "race.html"
+    result = prove(file, "prepare", "--html", str(page))
+    assert result.exit_code == 1
+    root = parsed(page.read_text())
+    assert text_of(only(root, "h1")).startswith("FileExistsError in process ")
+    marked = [text_of(line) for line in elements(root, "span", "here")]
+    assert sum("os.mkdir(root" in line for line in marked) == 2
+    assert prove(file, "prepare", "--html", str(tmp_path / "none" / "race.html")).exit_code == 2
+
+
+def test_without_minimizing_fewer_runs_are_made(file: Path) -> None:
+    def runs(*options: str) -> int:
+        return int(prove(file, "prepare", *options).stderr.splitlines()[-1].split()[0])
+
+    assert runs("--no-shrink") == runs("--shrink-runs", "0") < runs("--shrink-runs", "3") < runs()
+
+
+def test_default_budget_is_that_of_the_library() -> None:
+    (option,) = (each for each in prove_command.params if each.name == "shrink_runs")
+    assert option.default == Bounds().shrink_runs
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -191,6 +230,7 @@ def test_options(file: Path, function: str, options: list[str], code: int, messa
         (["{file}::prepare", "--expect", "NoSuchError"], "unknown exception `NoSuchError`"),
         (["{file}::prepare", "--processes", "0"], "--processes"),
         (["{file}::prepare", "--replay", "xyz"], "is not a schedule token"),
+        (["{file}::slow"], "Slow in process 0 (before its first filesystem call)"),
         (["{file}::configured"], "missing a required argument: 'config'"),
         (["{file}::prepare", "--check", "prepare"], "the check is called as `prepare(root)`"),
         (["{file}::asynchronous"], "`asynchronous` is an `async` function"),

@@ -91,7 +91,7 @@ Examples:
 @click.option(
     "--shrink-runs",
     type=click.IntRange(0),
-    default=100,
+    default=150,
     show_default=True,
     help="Maximum number of runs that minimize the failing schedule.",
 )
