@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsrace_lint.explore import code_places, timeline
 from fsrace_lint.explore.moves import KILLED, TRUTH
 
 if TYPE_CHECKING:
     from fsrace_lint.explore.moves import Move
+
+
+MOST_NOTES: Final = 12
+"""The maximum number of notes in a report."""
 
 
 class FailingSchedule(NamedTuple):
@@ -126,7 +130,10 @@ def report(result: Result) -> str:
         f"coverage: {coverage.followed} call{plural} followed, {coverage.unfollowed} not"
         " (each name and line counts once)"
     )
-    return "\n".join([*lines, *(f"note: {note}" for note in result.notes)])
+    lines += [f"note: {note}" for note in result.notes[:MOST_NOTES]]
+    if len(result.notes) > MOST_NOTES:
+        lines.append(f"note: {len(result.notes) - MOST_NOTES} more in the attribute `notes` of the result")
+    return "\n".join(lines)
 
 
 def _failing(failure: FailingSchedule, count: str) -> list[str]:

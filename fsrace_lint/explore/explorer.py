@@ -145,7 +145,7 @@ class _Explorer:
         self._director = director
         self._bounds = bounds
         self._notes: list[str] = []
-        self._unfollowed: dict[str, None] = {}
+        self._unfollowed: dict[tuple[str, str], str] = {}
         self._followed: set[tuple[str, str]] = set()
         self._schedules = 0
         self._width = shutil.get_terminal_size((0, 0)).columns
@@ -205,8 +205,7 @@ class _Explorer:
         return None
 
     def _note(self, run: ScheduleRun) -> None:
-        self._notes += [note for note in run.notes if note not in self._notes]
-        self._unfollowed |= run.unfollowed
+        self._unfollowed = run.unfollowed | self._unfollowed
         seen = (move for move in run.trace.moves if EVERYTHING not in move.footprint.writes)
         self._followed.update((move.name, move.target) for move in seen)
 
@@ -332,8 +331,9 @@ class _Explorer:
         return self._result(failing, exhaustive=False, bound="one schedule was replayed")
 
     def _result(self, failing: FailingSchedule | None, *, exhaustive: bool, bound: str) -> Result:
-        covered = Coverage(len(self._followed), len(self._unfollowed), tuple(self._unfollowed))
-        notes = tuple(self._notes)
+        unfollowed = tuple(self._unfollowed.values())
+        covered = Coverage(len(self._followed), len(unfollowed), unfollowed)
+        notes = (*unfollowed, *self._notes)
         return Result(
             failing is None, self._schedules, exhaustive, failing, 0.0, notes, bound, coverage=covered
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -39,6 +39,25 @@ class Pause(msgspec.Struct, frozen=True, tag="pause", array_like=True):
     state: str
 
 
+class Unseen(NamedTuple):
+    """What a process did that is not controlled, for display.
+
+    Attributes:
+        what: The call, or a whole sentence.
+        target: The subject of the call.
+        place: Where it happened, such as "at file.py:3".
+    """
+
+    what: str
+    target: str = ""
+    place: str = ""
+
+    @property
+    def text(self) -> str:
+        """The text of a note."""
+        return f"not controlled: {' '.join(filter(None, self))}" if self.place else self.what
+
+
 class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
     """A process is about to make a call and requests permission.
 
@@ -52,7 +71,7 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
         wait: Set if the call must wait for other processes in another way.
         outcome: The outcome of the previous call.
         state: Identifies the state of the program if it makes the same lookup twice in a row.
-        unseen: What the process did since its last message that is not controlled, for display.
+        unseen: What the process did since its last message that is not controlled.
     """
 
     name: str
@@ -64,7 +83,7 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
     wait: Meet | Pause | None = None
     outcome: CallOutcome | None = None
     state: str = ""
-    unseen: list[str] = []
+    unseen: list[Unseen] = []
 
 
 class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
@@ -78,7 +97,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
         message: The text of the exception.
         trace: The traceback of the exception.
         raised: The innermost frame of the exception, and of each exception that led to it.
-        unseen: What the process did since its last message that is not controlled, for display.
+        unseen: What the process did since its last message that is not controlled.
         refused: Why the exploration must end, if the process was about to do what must not happen.
     """
 
@@ -89,7 +108,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
     message: str = ""
     trace: str = ""
     raised: list[Frame] = []
-    unseen: list[str] = []
+    unseen: list[Unseen] = []
     refused: str = ""
 
 

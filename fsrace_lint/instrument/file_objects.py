@@ -100,7 +100,7 @@ class FileObjects(Calls):
                     return _FileIO(file, mode, closefd, opener)
                 return files.open(file, mode.replace("b", "") + "b", 0, closefd=closefd, opener=opener)
 
-        class OpenedFile(_FileIO, metaclass=AnyFile):
+        class OpenedFile(_FileIO, metaclass=AnyFile):  # type: ignore[metaclass]
             pass
 
         return OpenedFile

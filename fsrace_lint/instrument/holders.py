@@ -149,8 +149,8 @@ def _remade(holder: Any, new: dict[int, Any]) -> Any:
     if isinstance(holder, tuple) and hasattr(kind, "_make"):
         return kind._make(new.get(id(each), each) for each in holder)
     if kind is property:
-        parts = (holder.fget, holder.fset, holder.fdel)
-        return property(*(new.get(id(each), each) for each in parts), holder.__doc__)
+        get, put, delete = (new.get(id(each), each) for each in (holder.fget, holder.fset, holder.fdel))
+        return property(get, put, delete, holder.__doc__)
     if kind in _WRAPPERS and id(holder.__func__) in new:
         return kind(new[id(holder.__func__)])
     if kind is types.MethodType and id(holder.__func__) in new:

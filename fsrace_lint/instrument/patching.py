@@ -75,8 +75,9 @@ def replaced(table: dict[Any, Any], exempt: tuple[str, ...]) -> Iterator[list[st
 def _classes(table: dict[Any, Any], exempt: tuple[str, ...]) -> Iterator[Site]:
     """Find the modules that store a class to replace; in other places, subclasses need the original."""
     classes = {id(old): new for old, new in table.items() if isinstance(old, type)}
-    for module_name, module in list(sys.modules.items()):
-        if not module or module_name.startswith((*exempt, "_frozen_importlib")):
+    modules: list[tuple[str, Any]] = list(sys.modules.items())
+    for module_name, module in modules:
+        if module is None or module_name.startswith((*exempt, "_frozen_importlib")):
             continue
         for name, value in list(vars(module).items()):
             if id(value) in classes:

@@ -1,8 +1,7 @@
-"""What was seen and what was not: an exploration claims that it is complete only if it followed everything."""
+"""What was seen and what was not: an exploration is complete only if it followed everything."""
 
 from __future__ import annotations
 
-import _pyio
 import asyncio
 import collections
 import ctypes
@@ -20,7 +19,7 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
@@ -38,8 +37,8 @@ class Holder:
 
     mkdir = os.mkdir
     exists = staticmethod(os.path.exists)
-    by_name = {"mkdir": os.mkdir}
-    nested = (1, ("mkdir", [os.mkdir]))
+    by_name: ClassVar = {"mkdir": os.mkdir}
+    nested: Any = (1, ("mkdir", [os.mkdir]))
     pair = Pair("mkdir", os.mkdir)
     bound = functools.partial(os.mkdir, mode=0o700)
 
@@ -72,27 +71,27 @@ def by_keyword(path: Path, *, make: Any = os.mkdir) -> None:
     make(path)
 
 
-MAKERS: dict[str, Callable[[Path], object]] = {
-    "posix": lambda path: posix.mkdir(path),
-    "class attribute": lambda path: HOLDER.mkdir(path),
-    "instance attribute": lambda path: HOLDER.make(path),
-    "class dictionary": lambda path: Holder.by_name["mkdir"](path),
-    "nested tuple": lambda path: Holder.nested[1][1][0](path),  # type: ignore[index]
-    "named tuple": lambda path: Holder.pair.call(path),
-    "partial": lambda path: Holder.bound(path),
-    "deque": lambda path: QUEUE[0](path),
-    "closure": lambda path: CLOSURE()(path),
-    "default": by_default,
-    "keyword-only default": by_keyword,
+CLOSURE: Any = wrapped()
+MAKERS: dict[str, Callable[[Any, Path], object]] = {
+    "posix": lambda _, path: posix.mkdir(path),
+    "class attribute": lambda held, path: held.mkdir(path),
+    "instance attribute": lambda held, path: held.make(path),
+    "class dictionary": lambda held, path: held.by_name["mkdir"](path),
+    "nested tuple": lambda held, path: held.nested[1][1][0](path),
+    "named tuple": lambda held, path: held.pair.call(path),
+    "partial": lambda held, path: held.bound(path),
+    "deque": lambda _, path: QUEUE[0](path),
+    "closure": lambda _, path: CLOSURE()(path),
+    "default": lambda _, path: by_default(path),
+    "keyword-only default": lambda _, path: by_keyword(path),
 }
-CLOSURE = wrapped()
 
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_stored_function_is_controlled_wherever_it_is(name: str) -> None:
     def check_then_make(root: Path, rank: int) -> None:
         if not Holder.exists(root / "d"):
-            MAKERS[name](root / "d")
+            MAKERS[name](HOLDER, root / "d")
 
     result = explore(check_then_make)
     assert result.failure is not None
@@ -109,7 +108,7 @@ def test_stored_functions_are_restored() -> None:
         os.mkdir,
     )
     assert vars(Holder)["mkdir"] is os.mkdir
-    assert (Holder.by_name["mkdir"], Holder.nested[1][1][0], Holder.pair.call) == (os.mkdir,) * 3  # type: ignore[index]
+    assert (Holder.by_name["mkdir"], Holder.nested[1][1][0], Holder.pair.call) == (os.mkdir,) * 3
     assert (Holder.bound.func, QUEUE[0], by_default.__defaults__) == (os.mkdir, os.mkdir, (os.mkdir,))
     assert by_keyword.__kwdefaults__ == {"make": os.mkdir}
     assert io.FileIO.__module__ == "_io"
@@ -123,12 +122,17 @@ def test_function_that_cannot_be_replaced_is_named() -> None:
     assert kept.cache_info().currsize == 0
 
 
-@pytest.mark.parametrize(
-    "opening", [lambda path, mode: io.FileIO(path, mode), _pyio.open, lambda path, _: io.open_code(path)]
-)
-def test_low_level_open_is_controlled(opening: Callable[[str, str], Any]) -> None:
+OPENINGS: dict[str, Callable[[str], Any]] = {
+    "FileIO": lambda path: io.FileIO(path),  # noqa: PLW0108  # looked up when it is called
+    "_pyio": importlib.import_module("_pyio").open,
+    "open_code": lambda path: io.open_code(path),  # noqa: PLW0108, SIM115  # looked up when it is called
+}
+
+
+@pytest.mark.parametrize("opening", OPENINGS.values(), ids=OPENINGS)
+def test_low_level_open_is_controlled(opening: Callable[[str], Any]) -> None:
     def use(root: Path, rank: int) -> None:
-        opening(str(root / "f"), "r").close()
+        opening(str(root / "f")).close()
         (root / "f").unlink()
 
     result = explore(use, setup=lambda root: (root / "f").touch())
@@ -176,7 +180,6 @@ def unseen_open(root: Path, rank: int) -> None:
 
 
 def unseen_mkdir(root: Path, rank: int) -> None:
-    # a cache that was filled with the original function when the module was imported
     LIBC.mkdir(os.fsencode(root / str(rank)), 0o755)
 
 
@@ -223,13 +226,13 @@ def with_program(root: Path, rank: int) -> None:
     subprocess.run(["true"], check=True)
 
 
-LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+LIBC: Any = ctypes.CDLL(None) if sys.platform == "linux" else None
 if LIBC is not None:
     LIBC.mkdir, LIBC.open, LIBC.close  # noqa: B018  # loads the functions, so that no event reports it
-UNSEEN = {
+UNSEEN: dict[Callable[[Path, int], None], str] = {
     unseen_open: "open[w] 0 at test_coverage.py:",
-    unseen_mkdir: "C, C++, or Rust code of process 0 creates 0 before",
-    unseen_read: "C, C++, or Rust code of process 0 reads f before",
+    unseen_mkdir: "C, C++, or Rust code creates 0 before",
+    unseen_read: "C, C++, or Rust code reads f before",
     stored_through_map: "mmap f at test_coverage.py:",
     connected: "socket.bind 0 at test_coverage.py:",
     with_loop: "socket.socket at test_coverage.py:",
@@ -272,7 +275,7 @@ def test_read_only_map_is_complete_unless_another_process_writes() -> None:
     assert (alone.ok, alone.exhaustive) == (True, True)
     both = explore(write, setup=setup)
     assert (both.ok, both.exhaustive) == (True, False)
-    assert both.notes == ("not controlled: reads of f, which another process has mapped",)
+    assert both.notes == ("not controlled: reads of f which another process has mapped",)
 
 
 @pytest.fixture
@@ -302,12 +305,17 @@ def by_descriptor(outside: Path, root: Path) -> None:
     os.open("new", os.O_CREAT | os.O_WRONLY, dir_fd=directory)
 
 
+def joined(thread: threading.Thread) -> None:
+    thread.start()
+    thread.join()
+
+
 CHANGES: dict[str, Callable[[Path, Path], object]] = {
     "open": lambda outside, root: (outside / "file").write_text("lost"),
     "mkdir": lambda outside, root: (outside / "new").mkdir(),
     "mkfifo": lambda outside, root: os.mkfifo(outside / "new"),
     "unlink": lambda outside, root: (outside / "file").unlink(),
-    "rename out": lambda outside, root: ((root / "x").touch(), os.rename(root / "x", outside / "new")),
+    "rename out": lambda outside, root: os.rename(root / "f", outside / "new"),
     "rename in": lambda outside, root: os.rename(outside / "file", root / "x"),
     "link": follow_link,
     "relative link": follow_relative_link,
@@ -317,7 +325,7 @@ CHANGES: dict[str, Callable[[Path, Path], object]] = {
     "FileIO": lambda outside, root: io.FileIO(str(outside / "file"), "w"),
     "sqlite3": lambda outside, root: sqlite3.connect(outside / "new"),
     "temporary file": lambda outside, root: tempfile.mkstemp(dir=outside),
-    "thread": lambda outside, root: threading.Thread(target=(outside / "new").touch).start(),
+    "thread": lambda outside, root: joined(threading.Thread(target=(outside / "new").touch)),
 }
 
 
@@ -327,7 +335,7 @@ def test_change_outside_of_the_tree_is_refused_before_it_happens(name: str, outs
         CHANGES[name](outside, root)
 
     with pytest.raises(ExploreError, match=r"process [01] calls .* outside of the temporary directory"):
-        explore(change)
+        explore(change, setup=lambda root: (root / "f").touch())
     assert [path.name for path in outside.iterdir()] == ["file"]
     assert (outside / "file").read_text() == "kept"
 

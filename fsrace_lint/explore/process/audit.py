@@ -158,7 +158,7 @@ class Audit:
         if gate.is_own_thread() and not gate.is_inside:
             gate.bypass(name, shown)
         else:
-            gate.note(f"not controlled: {name} {shown} at {gate.spot()}")
+            gate.note(name, shown, f"at {gate.spot()}")
 
     def _mmap(self, _: str, args: tuple[Any, ...]) -> None:
         descriptor, _length, access, _offset = args
@@ -183,9 +183,7 @@ class Audit:
 
     def _symbol(self, _: str, args: tuple[Any, ...]) -> None:
         if self._is_direct():
-            self._gate.note(
-                f"not controlled: the C function `{args[1]}`, which ctypes loads at {self._gate.spot()}"
-            )
+            self._gate.note("the C function", f"`{args[1]}`", f"which ctypes loads at {self._gate.spot()}")
 
     def _import(self, _: str, __: tuple[Any, ...]) -> None:
         self._gate.has_imported = True

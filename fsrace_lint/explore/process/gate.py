@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from fsrace_lint.explore import code_places, messages
 from fsrace_lint.explore.code_places import OWN
-from fsrace_lint.explore.messages import CallRequest, Go
+from fsrace_lint.explore.messages import CallRequest, Go, Unseen
 from fsrace_lint.instrument.file_table import FileTable
 from fsrace_lint.instrument.interception import FilesystemCall
 from fsrace_lint.instrument.kernel import posix
@@ -68,8 +68,8 @@ class Gate:
         self.has_imported = False
         self.has_threads = False
         self.is_inside = True
-        self._unseen: list[str] = []
-        self._reported: set[object] = set()
+        self._unseen: list[Unseen] = []
+        self._reported: set[tuple[str, str]] = set()
         self._is_excused = True
         self._call: FilesystemCall[Any] | None = None
         self._reader, self._writer = -1, -1
@@ -88,16 +88,15 @@ class Gate:
         self._reader, self._writer, self.rank = reader, writer, rank
         self._thread = threading.get_ident()
         for each in self.captured:
-            self.note(f"not controlled: {each}, which stores an original function")
+            self.note("an original function that is stored in", each, "since before the start")
         self.is_inside = False
         self._is_excused = False
 
     def finish(self) -> None:
         """Let calls pass again."""
         with self.aside():
-            self._look_for_unseen("the end")
+            self._look_for_unseen("before the end")
         self.is_inside = True
-        self._thread = 0
 
     @property
     def is_begun(self) -> bool:
@@ -138,11 +137,17 @@ class Gate:
         finally:
             self.is_inside = before
 
-    def note(self, text: str) -> None:
-        """Record something that is not controlled, once."""
-        if text not in self._reported:
-            self._reported.add(text)
-            self._unseen.append(text)
+    def note(self, what: str, target: str = "", place: str = "") -> None:
+        """Record something that is not controlled, once for each place.
+
+        Args:
+            what: The call, or a whole sentence if it has no place.
+            target: The subject of the call.
+            place: Where it happened.
+        """
+        if (what, place) not in self._reported:
+            self._reported.add((what, place))
+            self._unseen.append(Unseen(what, plain(target), place))
 
     def spot(self) -> str:
         """Return the file and line of the current code, of the scenario or of a library that it uses."""
@@ -182,10 +187,7 @@ class Gate:
             kinds.setdefault(word, self.files.tree.shown(path))
         self._is_excused = False
         for word, shown in kinds.items():
-            if (word, place) not in self._reported:
-                self._reported.add((word, place))
-                code = f"C, C++, or Rust code of process {self.rank}"
-                self.note(f"not controlled: {code} {word} {shown} before {place}")
+            self.note(f"C, C++, or Rust code {word}", shown, place)
 
     def wait(
         self, name: str, target: str, act: Callable[[Recorder, Answer | None], T], wait: Meet | Pause
@@ -198,7 +200,7 @@ class Gate:
     def intercept(self, call: FilesystemCall[T], wait: Meet | Pause | None = None) -> T:
         """Stop before a call, make it when permitted, and keep its outcome."""
         with self.aside():
-            self._look_for_unseen(self.spot())
+            self._look_for_unseen(f"before {self.spot()}")
             if self.has_imported:
                 self.has_imported = False
                 self.rescan()
@@ -226,8 +228,7 @@ class Gate:
         finally:
             self._watch.settle(self.files.tree.top)
             if call.recorder.is_opaque:
-                what = f"{call.name} {call.target}".strip()
-                self.note(f"not controlled: {what} at {self.spot()}, one step, whatever it does")
+                self.note(call.name, call.target, f"at {self.spot()}, one step, whatever it does")
             self.is_inside, self._call = False, None
             self._recorder = call.recorder
         return result
@@ -255,7 +256,7 @@ class Gate:
         recorder, self._recorder = self._recorder, None
         return None if recorder is None else recorder.outcome()
 
-    def _taken_notes(self) -> list[str]:
+    def _taken_notes(self) -> list[Unseen]:
         taken, self._unseen = self._unseen, []
         return taken
 

@@ -85,7 +85,7 @@ class Restrictions(OpaqueCalls):
         def start(*args: Any, **options: Any) -> Any:
             if self._gate.is_begun and not (self._gate.is_own_thread() and self._gate.is_inside):
                 self._gate.has_threads = True
-                self._gate.note(f"not controlled: the thread that starts at {self._gate.spot()}")
+                self._gate.note("the thread that starts", place=f"at {self._gate.spot()}")
             return original(*args, **options)
 
         return start

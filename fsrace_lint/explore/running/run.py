@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.explore.errors import ExploreError
-from fsrace_lint.explore.messages import CallRequest, Ended, Go, Meet, Pause
+from fsrace_lint.explore.messages import CallRequest, Ended, Go, Meet, Pause, Unseen
 from fsrace_lint.explore.moves import EVERYTHING, KILLED, TRUTH, Choice, Move, NamedFootprint, Trace
 from fsrace_lint.explore.running import jobs, verdict
 from fsrace_lint.explore.running.held_locks import HeldLocks
@@ -46,9 +46,8 @@ class ScheduleRun:
         self.tracing = tracing
         self.trace = Trace(scenario.processes)
         self.failure: Failure | None = None
-        self.notes: list[str] = []
         self.preempted = 0
-        self.unfollowed: dict[str, None] = {}
+        self.unfollowed: dict[tuple[str, str], str] = {}
         self._mapped: dict[int, set[int]] = {}
         self._names = {inode: (path or "top") for inode, path in stage.fresh().items()}
         self.names = tuple(self._names.values())
@@ -186,7 +185,7 @@ class ScheduleRun:
         self._dirty.difference_update(outcome.synced)
         if WORLD in outcome.footprint.writes:
             self._name_unknown(origin)
-        self._note(outcome.unobserved)
+        self._note(map(Unseen, outcome.unobserved))
         self._note_mapped(choice.rank, request, outcome)
         footprint = NamedFootprint(*map(self._named, outcome.footprint))
         for lock in outcome.released:
@@ -199,12 +198,10 @@ class ScheduleRun:
         move = Move(choice, request.name, request.target, tuple(request.stack), outcome.result, footprint)
         return move._replace(waited=waited, dropped=frozenset(dropped))
 
-    def _note(self, texts: Iterable[str]) -> None:
+    def _note(self, unseen: Iterable[Unseen]) -> None:
         """Record something that is not controlled, so that not everything can have been explored."""
-        for text in map(self._shown, texts):
-            self.unfollowed[text] = None
-            if text not in self.notes:
-                self.notes.append(text)
+        for each in unseen:
+            self.unfollowed.setdefault((each.what, each.place), self._shown(each.text))
 
     def _note_mapped(self, rank: int, request: CallRequest, outcome: CallOutcome) -> None:
         """Note that a file changes while another process has mapped it into memory."""
@@ -212,7 +209,7 @@ class ScheduleRun:
             self._mapped.setdefault(inode, set()).add(rank)
         for kind, inode, _ in outcome.footprint.writes if self._mapped else ():
             if kind == "file" and self._mapped.get(inode, set()) - {rank}:
-                self._note([f"not controlled: reads of {request.target}, which another process has mapped"])
+                self._note([Unseen("reads of", request.target, "which another process has mapped")])
 
     def _killed(self, choice: Choice) -> Move:
         rank = self.ranks[choice.rank]
