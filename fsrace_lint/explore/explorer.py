@@ -113,6 +113,7 @@ class _Explorer:
         self._unfollowed = False
         self._schedules = 0
         self._has_moves = False
+        self._crash_bound = ""
 
     @property
     def runs(self) -> int:
@@ -144,7 +145,7 @@ class _Explorer:
         return self._result(self._shrunk(failed), exhaustive=False, bound="the first failure ends it")
 
     def _bound(self, exhausted: bool) -> str:
-        bounds, scenario = self._bounds, self._director.scenario
+        bounds = self._bounds
         if self._unfollowed:
             return "some calls could not be explored; see the notes"
         if exhausted and bounds.preemptions is not None:
@@ -152,13 +153,8 @@ class _Explorer:
                 f"interleavings with more than {bounds.preemptions}"
                 f" preemption{'s' if bounds.preemptions != 1 else ''} were skipped"
             )
-        if exhausted and scenario.crash != "none" and scenario.check is not None and scenario.processes > 2:
-            return (
-                "the state after all processes are killed was checked in only one order of the calls that"
-                " commute"
-            )
         if exhausted:
-            return ""
+            return self._crash_bound
         said = f"it stopped after {bounds.schedules} interleaving{'s' if bounds.schedules != 1 else ''}"
         return said + (f" and {bounds.samples} random ones (seed {bounds.seed})" if bounds.samples else "")
 
@@ -168,6 +164,7 @@ class _Explorer:
             self._notes += [note for note in run.notes if note not in self._notes]
             self._unfollowed = self._unfollowed or run.has_unfollowed
             self._has_moves = self._has_moves or bool(run.trace.moves)
+            self._crash_bound = self._crash_bound or run.bound
             if run.failure is not None:
                 return run
         return None

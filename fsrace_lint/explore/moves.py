@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 TRUTH, KILLED = 0, -1
 """What a process gets: the true answer, the k-th stale answer (k > 0), or a kill -9 instead of its call."""
@@ -190,6 +193,21 @@ class Trace:
     def is_known(self, rank: int, move: int) -> bool:
         """Return whether a move happens before the next move of a process, given what it has seen so far."""
         return self._own[rank][self.moves[move].choice.rank] >= self._positions[move]
+
+    def up_to(self, moves: Sequence[int]) -> Schedule:
+        """Return the shortest schedule with these moves, equivalent to the beginning of this one.
+
+        Args:
+            moves: The indices of the moves.
+
+        Returns:
+            The choices of these moves, and of all moves that happen before one of them.
+        """
+        return tuple(
+            move.choice
+            for at, move in enumerate(self.moves)
+            if any(at == last or (at < last and self.is_before(at, last)) for last in moves)
+        )
 
     def first_movers(self, first: int, second: int) -> list[int]:
         """Return the processes that can move first in order to reverse a race.

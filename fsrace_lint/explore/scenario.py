@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FILESYSTEMS: Final = ("posix", "nfs")
-CRASHES: Final = ("none", "kill", "power")
+CRASHES: Final = ("none", "kill", "power", "power-unordered")
 MOST_PROCESSES: Final = 26
 LONGEST_STEP: Final = 86_400.0
 
@@ -28,7 +28,8 @@ class Scenario(NamedTuple):
         agree: Whether all processes must return the same result.
         expected: Exceptions that are not failures.
         filesystem: "posix" or "nfs".
-        crash: "none", "kill" for kill -9, or "power" for a power failure.
+        crash: "none", "kill" for kill -9, "power" for a power failure, or "power-unordered" for one that can
+            undo a call on a name without undoing later ones.
         distributed: Whether to replace `torch.distributed` with a stub.
         step_timeout: The maximum number of seconds between two calls of a process.
         most_moves: The maximum number of calls in a run.

@@ -8,6 +8,7 @@ import stat
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fsrace_lint.instrument.interception import Calls, available
+from fsrace_lint.instrument.model import EVERY_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +21,8 @@ T = TypeVar("T")
 _FLAGS = ("O_WRONLY", "O_RDWR", "O_CREAT", "O_EXCL", "O_TRUNC", "O_APPEND", "O_DIRECTORY")
 _ATTRIBUTES = ("fchmod", "fchown")
 _NAMELESS: int = getattr(os, "O_TMPFILE", 0)
+_SYNCED: int = os.O_SYNC | getattr(os, "O_DSYNC", 0)
+"""Flags with which every write is synced; on Linux, `O_SYNC` includes `O_DSYNC`."""
 
 
 class DescriptorCalls(Calls):
@@ -33,6 +36,7 @@ class DescriptorCalls(Calls):
             posix.closerange: self.closerange,
             posix.dup: self.dup,
             posix.dup2: self.dup2,
+            posix.sync: self.sync,
         }
         for original in available("read", "pread", "readv", "preadv"):
             made[original] = self._with(self.reading, original)
@@ -82,7 +86,7 @@ class DescriptorCalls(Calls):
                 recorder.wrote_data(at.inode)
             if not at.inode or flags & os.O_TRUNC:
                 recorder.modified.append(descriptor)
-            self._files.opened(descriptor)
+            self._files.opened(descriptor, syncs=bool(flags & _SYNCED))
             recorder.result = "created" if not at.inode else "opened"
             return descriptor
 
@@ -97,7 +101,7 @@ class DescriptorCalls(Calls):
             descriptor = posix.open(given[0], flags, mode, dir_fd=given[1])
             recorder.created.append(posix.fstat(descriptor).st_ino)
             recorder.modified.append(descriptor)
-            self._files.opened(descriptor, is_nameless=True)
+            self._files.opened(descriptor, is_nameless=True, syncs=bool(flags & _SYNCED))
             recorder.result = "created"
             return descriptor
 
@@ -199,7 +203,7 @@ class DescriptorCalls(Calls):
                 recorder.wrote_data(inode)
             got = original()
             if name not in _ATTRIBUTES:
-                recorder.modified.append(descriptor)
+                self._wrote(recorder, descriptor, inode)
             if isinstance(got, int):
                 recorder.result = _bytes(got)
             return got
@@ -227,6 +231,22 @@ class DescriptorCalls(Calls):
 
         return sync
 
+    def sync(self) -> None:
+        """Sync everything to the disk."""
+        if not self._interceptor.is_active():
+            return posix.sync()
+
+        def act(recorder: Recorder, _: Answer | None) -> None:
+            # a real sync of all disks can take seconds, and would change nothing here
+            recorder.synced.append(EVERY_FILE)
+
+        return self._intercept("sync", "", act, mutates=False)
+
+    def _wrote(self, recorder: Recorder, descriptor: int, inode: int) -> None:
+        recorder.modified.append(descriptor)
+        if self._files.by_descriptor[descriptor].syncs:
+            recorder.synced.append(inode)
+
     def _copying(self, original: Callable[..., int], *, out_first: bool) -> Callable[..., int]:
         def copy(first: int, second: int, *args: Any, **options: Any) -> int:
             target, source = (first, second) if out_first else (second, first)
@@ -238,10 +258,11 @@ class DescriptorCalls(Calls):
                 )
 
             def act(recorder: Recorder, _: Answer | None) -> int:
+                inode = posix.fstat(target).st_ino
                 recorder.reads("file", posix.fstat(source).st_ino)
-                recorder.wrote_data(posix.fstat(target).st_ino)
+                recorder.wrote_data(inode)
                 done = original(first, second, *args, **options)
-                recorder.modified.append(target)
+                self._wrote(recorder, target, inode)
                 recorder.result = _bytes(done)
                 return done
 

@@ -21,11 +21,13 @@ class OpenFileDescription:
         flock: The lock that it holds, or None.
         descriptors: The number of its descriptors.
         is_nameless: Whether it was created without a name (`O_TMPFILE`).
+        syncs: Whether every write is synced (`O_SYNC`).
     """
 
-    def __init__(self, number: int, *, is_nameless: bool = False) -> None:
+    def __init__(self, number: int, *, is_nameless: bool = False, syncs: bool = False) -> None:
         self.number = number
         self.is_nameless = is_nameless
+        self.syncs = syncs
         self.flock: AdvisoryLock | None = None
         self.descriptors = 1
 
@@ -50,10 +52,12 @@ class FileTable:
         self.record_locks: dict[int, AdvisoryLock] = {}
         self._opened = 0
 
-    def opened(self, descriptor: int, *, is_nameless: bool = False) -> None:
+    def opened(self, descriptor: int, *, is_nameless: bool = False, syncs: bool = False) -> None:
         """Add an open file."""
         self._opened += 1
-        self.by_descriptor[descriptor] = OpenFileDescription(self._opened, is_nameless=is_nameless)
+        self.by_descriptor[descriptor] = OpenFileDescription(
+            self._opened, is_nameless=is_nameless, syncs=syncs
+        )
 
     def share(self, descriptor: int, new: int) -> None:
         """Add another descriptor of an open file."""

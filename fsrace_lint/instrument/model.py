@@ -12,6 +12,8 @@ One of ("entry", directory, name), ("listing", directory, ""), ("file", inode, "
 kernel.
 """
 WORLD: Final[Key] = ("world", 0, "")
+EVERY_FILE: Final = 0
+"""Stands for the inodes of all files."""
 
 
 class Footprint(NamedTuple):
@@ -69,7 +71,7 @@ class CallOutcome(NamedTuple):
         acquired: Locks that were acquired.
         released: Locks that were released, before others were acquired.
         dirtied: Inodes with new data that is not on the disk yet.
-        synced: Inodes whose data was synced to the disk.
+        synced: Files and directories that were synced to the disk, or `EVERY_FILE`.
         unobserved: What can happen unobserved from now on, for display.
     """
 

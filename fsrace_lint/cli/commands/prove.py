@@ -45,7 +45,12 @@ Examples:
     help="Filesystem to simulate. With nfs, `stat` calls and directory listings can return stale results.",
 )
 @click.option("--crash", is_flag=True, help="Also kill one process, or all processes, before any call.")
-@click.option("--power-loss", is_flag=True, help="Like --crash, and also lose data that was not synced.")
+@click.option(
+    "--power-loss", is_flag=True, help="Like --crash, and also lose names and data that were not synced."
+)
+@click.option(
+    "--power-loss-unordered", is_flag=True, help="Like --power-loss, but names are lost in any order."
+)
 @click.option(
     "--setup", metavar="NAME", help="Function that creates the initial files.  [default: setup, if defined]"
 )
@@ -100,7 +105,12 @@ def prove(scenario: str, **choices: Any) -> None:
         raise click.UsageError(f"`{visible(scenario)}` does not name {what}; use FILE::FUNCTION")
     module = _loaded(Path(file))
     function = _named(module, name)
-    choices["crash"] = "power" if choices.pop("power_loss") else "kill" if choices["crash"] else "none"
+    crashes = {
+        "power-unordered": choices.pop("power_loss_unordered"),
+        "power": choices.pop("power_loss"),
+        "kill": choices["crash"],
+    }
+    choices["crash"] = next((crash for crash, chosen in crashes.items() if chosen), "none")
     choices["expected"] = _exceptions(module, choices.pop("expect"))
     for usual in ("setup", "check"):
         choices[usual] = _function(module, choices[usual], usual)
