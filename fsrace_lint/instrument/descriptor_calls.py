@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import posix
 import stat
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fsrace_lint.instrument.interception import Calls, available
-from fsrace_lint.instrument.model import EVERY_FILE
+from fsrace_lint.instrument.model import EVERY_FILE, Lookup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,6 +82,8 @@ class DescriptorCalls(Calls):
             descriptor = posix.open(given[0], flags, mode, dir_fd=given[1])
             recorder.seen.append(at.path)
             found = posix.fstat(descriptor).st_ino
+            if self._files.caches:
+                recorder.refreshed_cache(found, is_folder=at.is_folder)
             if not at.inode:
                 recorder.added_entry(at, found)
             elif flags & os.O_TRUNC and stat.S_ISREG(at.mode):
@@ -121,9 +125,9 @@ class DescriptorCalls(Calls):
         file = self._files.by_descriptor.get(descriptor)
         if file is None or not self._is_watched(descriptor):
             return original()
+        inode = posix.fstat(descriptor).st_ino
 
         def act(recorder: Recorder, _: Answer | None) -> None:
-            inode = posix.fstat(descriptor).st_ino
             del self._files.by_descriptor[descriptor]
             file.descriptors -= 1
             if file.flock is not None and not file.descriptors:
@@ -132,8 +136,13 @@ class DescriptorCalls(Calls):
             if inode in self._files.record_locks:
                 recorder.dropped_lock(self._files.record_locks.pop(inode))
             original()
+            if inode in self._files.hidden and not self._files.is_open(inode):
+                hidden = self._files.hidden.pop(inode)
+                with contextlib.suppress(FileNotFoundError):
+                    posix.unlink(hidden)
+                    recorder.changed_entry(recorder.resolve(hidden, follow=False))
 
-        holds = file.flock or self._files.record_locks
+        holds = file.flock or self._files.record_locks or inode in self._files.hidden
         return self._intercept("close", self._files.shown(descriptor), act, mutates=bool(holds))
 
     def closerange(self, low: int, high: int) -> None:
@@ -171,15 +180,28 @@ class DescriptorCalls(Calls):
         """
         if not self._is_watched(descriptor):
             return original()
+        inode = posix.fstat(descriptor).st_ino
+        # closing any descriptor of the file, as a stale answer does, would release these locks
+        lookup = None if inode in self._files.record_locks else Lookup("read", "", inode)
 
-        def act(recorder: Recorder, _: Answer | None) -> T:
-            recorder.reads("file", posix.fstat(descriptor).st_ino)
-            got = original()
+        def act(recorder: Recorder, answer: Answer | None) -> T:
+            recorder.reads("file", inode)
+            self._use_handle(recorder, inode, answer)
+            if self._files.caches and answer is None:
+                recorder.refreshed_cache(inode)
+            got = original() if answer is None else with_data(descriptor, answer.data, original)
             size = got if isinstance(got, int) else len(got) if isinstance(got, bytes) else 0
             recorder.result = _bytes(size)
             return got
 
-        return self._intercept(name, self._files.shown(descriptor), act, mutates=False)
+        return self._intercept(name, self._files.shown(descriptor), act, mutates=False, lookup=lookup)
+
+    def _use_handle(self, recorder: Recorder, inode: int, answer: Answer | None) -> None:
+        """Raise an exception if the file was deleted by another client, so that its handle is stale."""
+        if self._files.client:
+            recorder.reads("links", inode)
+        if answer is not None and not answer.there:
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
 
     def writing(self, name: str, descriptor: int, original: Callable[[], T]) -> T:
         """Change an open file.
@@ -195,8 +217,10 @@ class DescriptorCalls(Calls):
         if not self._is_watched(descriptor):
             return original()
 
-        def act(recorder: Recorder, _: Answer | None) -> T:
-            inode = posix.fstat(descriptor).st_ino
+        inode = posix.fstat(descriptor).st_ino
+
+        def act(recorder: Recorder, answer: Answer | None) -> T:
+            self._use_handle(recorder, inode, answer)
             if name in _ATTRIBUTES:
                 recorder.writes("file", inode)
             else:
@@ -208,7 +232,8 @@ class DescriptorCalls(Calls):
                 recorder.result = _bytes(got)
             return got
 
-        return self._intercept(name, self._files.shown(descriptor), act)
+        lookup = Lookup("write", "", inode)
+        return self._intercept(name, self._files.shown(descriptor), act, lookup=lookup)
 
     @staticmethod
     def _with(method: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
@@ -269,6 +294,33 @@ class DescriptorCalls(Calls):
             return self._intercept(original.__name__, self._files.shown(target), act)
 
         return copy
+
+
+def with_data(descriptor: int, data: bytes, original: Callable[[], T]) -> T:
+    """Read from an open file as if it had other contents.
+
+    Args:
+        descriptor: The file.
+        data: Its contents.
+        original: Reads from it.
+
+    Returns:
+        The result of `original`.
+    """
+    position = posix.lseek(descriptor, 0, os.SEEK_CUR)
+    saved, other = posix.dup(descriptor), posix.memfd_create("stale")
+    try:
+        while data:
+            data = data[posix.write(other, data) :]
+        posix.lseek(other, position, os.SEEK_SET)
+        posix.dup2(other, descriptor)
+        return original()
+    finally:
+        position = posix.lseek(descriptor, 0, os.SEEK_CUR)
+        posix.dup2(saved, descriptor)
+        posix.lseek(descriptor, position, os.SEEK_SET)
+        posix.close(saved)
+        posix.close(other)
 
 
 def _bytes(number: int) -> str:

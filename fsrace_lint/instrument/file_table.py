@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posix
 from typing import TYPE_CHECKING, Any
 
 from fsrace_lint.instrument.watched_tree import descriptor_path
@@ -43,6 +44,11 @@ class FileTable:
         by_descriptor: The open files.
         streams: The file objects that `open()` returned for them.
         record_locks: The locks of `lockf()` and `fcntl()`, by inode.
+        caches: Whether answers depend on what earlier calls have refreshed in the cache of a client.
+        client: The number of this process as a client of an NFS server, where deleting an open file renames
+            it and handles become stale; "" for any other filesystem.
+        has_local_locks: Whether locks exclude no other process.
+        hidden: The new paths of open files that this process has deleted, by inode.
     """
 
     def __init__(self, tree: WatchedTree) -> None:
@@ -50,6 +56,10 @@ class FileTable:
         self.by_descriptor: dict[int, OpenFileDescription] = {}
         self.streams: list[weakref.ref[Any]] = []
         self.record_locks: dict[int, AdvisoryLock] = {}
+        self.caches = False
+        self.client = ""
+        self.has_local_locks = False
+        self.hidden: dict[int, str] = {}
         self._opened = 0
 
     def opened(self, descriptor: int, *, is_nameless: bool = False, syncs: bool = False) -> None:
@@ -64,6 +74,15 @@ class FileTable:
         if descriptor in self.by_descriptor and new != descriptor:
             self.by_descriptor[new] = self.by_descriptor[descriptor]
             self.by_descriptor[new].descriptors += 1
+
+    def is_open(self, inode: int) -> bool:
+        """Return whether this process has a file open."""
+        return any(posix.fstat(descriptor).st_ino == inode for descriptor in self.by_descriptor)
+
+    def new_hidden_name(self) -> str:
+        """Return the name that an NFS client gives an open file instead of deleting it (silly rename)."""
+        self._opened += 1
+        return f".nfs{self.client}{self._opened:08x}"
 
     def shown(self, descriptor: int) -> str:
         """Return the display path of an open file."""

@@ -35,6 +35,7 @@ class Recorder:
         self.dirtied: list[int] = []
         self.synced: list[int] = []
         self.unobserved: list[str] = []
+        self.refreshed: list[int] = []
         self.modified: list[str | int] = []
         self._reads: dict[Key, None] = {}
         self._writes: dict[Key, None] = {}
@@ -52,6 +53,7 @@ class Recorder:
             tuple(self.dirtied),
             tuple(self.synced),
             tuple(self.unobserved),
+            tuple(self.refreshed),
         )
 
     def resolve(self, path: Path, dir_fd: int | None = None, *, follow: bool = True) -> ResolvedPath:
@@ -104,6 +106,13 @@ class Recorder:
     def writes(self, kind: str, inode: int) -> None:
         """Record that a file or directory was changed; `kind` is that of a `Key`."""
         self._writes[kind, inode, ""] = None
+
+    def refreshed_cache(self, inode: int, *, is_folder: bool = False) -> None:
+        """Record that a network filesystem asked the server for the current attributes and data of a file."""
+        self.reads("file", inode)
+        if is_folder:
+            self.reads("listing", inode)
+        self.refreshed.append(inode)
 
     def changed_links(self, place: ResolvedPath) -> None:
         """Record that the number of names of a file changed."""

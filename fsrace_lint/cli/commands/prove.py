@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fsrace_lint.cli.commands.grouped_options import OptionChoice
+from fsrace_lint.cli.commands.grouped_options import mistaken
 from fsrace_lint.cli.terminal import CLEAN, FAILED, FOUND, show
 from fsrace_lint.config.suggestions import did_you_mean
 from fsrace_lint.report.words import count, visible
@@ -21,6 +21,15 @@ from fsrace_lint.report.words import count, visible
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
+
+
+def _filesystems(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    from fsrace_lint.explore.scenario import FILESYSTEMS  # noqa: PLC0415  # other commands do not need it
+
+    for name in value.split(","):
+        if name not in FILESYSTEMS:
+            raise click.BadParameter(mistaken(name, list(FILESYSTEMS)), ctx, param)
+    return value
 
 
 @click.command(
@@ -39,10 +48,12 @@ Examples:
 )
 @click.option(
     "--filesystem",
-    type=OptionChoice(["posix", "nfs"]),
+    metavar="NAMES",
+    callback=_filesystems,
     default="posix",
     show_default=True,
-    help="Filesystem to simulate. With nfs, `stat` calls and directory listings can return stale results.",
+    help="Comma-separated filesystems to simulate: posix, nfs-attributes, nfs-names, nfs-data, nfs-handles,"
+    " nfs-nolock, or nfs for all but nfs-nolock.",
 )
 @click.option("--crash", is_flag=True, help="Also kill one process, or all processes, before any call.")
 @click.option(

@@ -47,7 +47,7 @@ class ScheduleRun:
         self._crashes = None
         if scenario.crash != "none" and scenario.check is not None:
             self._crashes = Crashes(scenario, stage, self.trace)
-        self._history = TreeHistory(str(stage.top)) if scenario.filesystem == "nfs" else None
+        self._history = TreeHistory(str(stage.top), scenario.caches) if scenario.caches - {"locks"} else None
         self._start(processes)
 
     def _start(self, processes: list[jobs.Process]) -> None:
