@@ -59,9 +59,10 @@ def explore(
             end, and with crashes after any step.
         agree: Whether all processes must return the same result.
         expected: Exceptions that are not failures.
-        filesystem: "posix", or "nfs", where `stat` calls and directory listings can return stale results.
-        crash: "none", "kill" to also kill one process or all processes at any call, or "power" to also lose
-            data that was not synced.
+        filesystem: "posix", or levels of NFS with commas between them: "nfs-attributes", "nfs-names",
+            "nfs-data", "nfs-handles", "nfs-nolock", or "nfs" for all but the last.
+        crash: "none", "kill" to also kill one process or all processes at any call, "power" to also lose names
+            and data that were not synced, or "power-unordered" to lose names in any order.
         distributed: Whether to replace the barriers and object collectives of `torch.distributed`.
         max_schedules: The maximum number of schedules to run in the systematic search.
         preemptions: The maximum number of times to preempt a process that could continue, or None.

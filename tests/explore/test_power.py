@@ -218,6 +218,25 @@ def test_later_write_is_on_the_disk_without_an_earlier_one() -> None:
 
 
 @pytest.mark.parametrize(
+    ("crash", "said"),
+    [("power", ""), ("power-unordered", "a write to log is not, and a later one is on the disk")],
+)
+def test_appended_data_is_in_order_if_names_are(crash: str, said: str) -> None:
+    def function(root: Path, _: int) -> None:
+        with open(root / "log", "ab", buffering=0) as stream:
+            stream.write(b"1111")
+            stream.write(b"2222")
+
+    def check(root: Path) -> None:
+        assert b"\0" not in (root / "log").read_bytes()
+
+    result = explore(
+        function, processes=1, setup=lambda root: (root / "log").touch(), check=check, crash=crash
+    )
+    assert lost(result) == said
+
+
+@pytest.mark.parametrize(
     ("before", "after", "torn"),
     [
         (b"", b"abcd", b"ab"),

@@ -183,7 +183,7 @@ class PowerLoss:
                     safe, loose = data, []
                 else:
                     loose.append(data)
-            found[number] = _contents(safe, loose)
+            found[number] = _contents(safe, loose, is_ordered=self._is_ordered)
         return found
 
 
@@ -221,12 +221,13 @@ def _all_choices(files: dict[int, list[_Contents]]) -> Iterator[dict[int, _Conte
         yield dict(zip(files, combined, strict=True))
 
 
-def _contents(safe: bytes, loose: list[bytes]) -> list[_Contents]:
+def _contents(safe: bytes, loose: list[bytes], *, is_ordered: bool) -> list[_Contents]:
     """Return what a file can have on the disk: all writes, none, a prefix of them, or all but one.
 
     Args:
         safe: What is certainly on the disk.
         loose: The contents after each write since then.
+        is_ordered: Whether appended data reaches the disk in order.
 
     Returns:
         Distinct contents: the current ones first, then those that are certain.
@@ -251,8 +252,9 @@ def _contents(safe: bytes, loose: list[bytes]) -> list[_Contents]:
             versions[at],
             held(versions[at]) if len(versions[at]) < len(last) else "the last writes to {} are not",
         )
-        # the size of a file can shrink only in order
-        if len(versions[at]) >= len(versions[at - 1]):
+        grown = len(versions[at]) - len(versions[at - 1])
+        # a file never shrinks out of order
+        if grown == 0 or (grown > 0 and not is_ordered):
             missing = versions[at - 1]
             for before, after in itertools.pairwise(versions[at:]):
                 missing = _patched(missing, before, after)
