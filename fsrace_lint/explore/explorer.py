@@ -61,8 +61,8 @@ def explore(
         expected: Exceptions that are not failures.
         filesystem: "posix", or levels of NFS with commas between them: "nfs-attributes", "nfs-names",
             "nfs-data", "nfs-handles", "nfs-nolock", or "nfs" for all but the last.
-        crash: "none", "kill" to also kill one process or all processes at any call, "power" to also lose names
-            and data that were not synced, or "power-unordered" to lose names in any order.
+        crash: "none", "kill" to also kill one process or all processes at any call, "power" to also lose
+            names and data that were not synced, or "power-unordered" to lose names in any order.
         distributed: Whether to replace the barriers and object collectives of `torch.distributed`.
         max_schedules: The maximum number of schedules to run in the systematic search.
         preemptions: The maximum number of times to preempt a process that could continue, or None.

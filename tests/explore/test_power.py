@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -339,6 +340,20 @@ def test_failure_in_another_order_has_a_schedule() -> None:
     assert result.failure is not None
     assert [move.target for move in result.failure.moves if move.name == "mkdir"] == ["c"]
     assert explore(function, check=check, crash="kill", replay=result.failure.token).failure is not None
+
+
+def test_write_that_is_not_seen_is_on_the_disk_or_lost() -> None:
+    def function(root: Path, _: int) -> None:
+        (root / "tmp").touch()
+        written = os.path.getsize(root / "tmp")
+        thread = threading.Thread(target=lambda: (root / "tmp").write_text("new"))
+        thread.start()
+        thread.join()
+        assert written == 0
+        os.replace(root / "tmp", root / "state")
+
+    result = explore(function, processes=1, setup=old_state, check=is_whole, crash="power")
+    assert lost(result).endswith("but 0 of 3 bytes of state are")
 
 
 @checked

@@ -10,7 +10,7 @@ from fsrace_lint.explore.running.disk_tree import TOP, DiskTree, Names, Node
 from fsrace_lint.instrument.model import EVERY_FILE, WORLD
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from fsrace_lint.explore.moves import Move
     from fsrace_lint.explore.running.stage import Stage
@@ -102,7 +102,7 @@ class DiskJournal:
             (at, node.mode) for at, node in self._nodes.items() if at in known and node.mode != known[at].mode
         ]
         synced = [at if at == EVERY_FILE else self._number(at) for at in outcome.synced]
-        data = self._changed_data(outcome, synced, fresh=self._nodes.keys() - known.keys())
+        data = self._changed_data(outcome, synced, known)
         self._modes.update({at: self._nodes[at].mode for at in self._nodes.keys() - known.keys()})
         text = f"{move.name} {move.target}".rstrip()
         self.steps.append(
@@ -110,13 +110,17 @@ class DiskJournal:
         )
 
     def _changed_data(
-        self, outcome: CallOutcome, synced: list[int], fresh: Collection[int]
+        self, outcome: CallOutcome, synced: list[int], known: Mapping[int, Node]
     ) -> list[tuple[int, bytes]]:
-        """Read the contents that a call changed; a file without a name has them when it gets one."""
+        """Read the contents that changed; a file without a name has them when it gets one."""
         dirtied = {self._number(inode) for inode in outcome.dirtied}
         self._synced_nameless = (self._synced_nameless - dirtied) | (set(synced) - self._nodes.keys())
         is_opaque = WORLD in outcome.footprint.writes
-        looked = self._nodes.keys() if is_opaque else dirtied | set(fresh)
+        looked = {
+            number
+            for number, node in self._nodes.items()
+            if is_opaque or number in dirtied or number not in known or node.stamp != known[number].stamp
+        }
         paths = (
             {number: path for path, number in DiskTree(self._names, self._nodes, self.contents).walk()}
             if looked
@@ -131,7 +135,7 @@ class DiskJournal:
             if data != self.contents(number):
                 self._contents[number] = data
                 found.append((number, data))
-            if number in fresh and number in self._synced_nameless:
+            if number not in known and number in self._synced_nameless:
                 synced.append(number)
         return found
 
@@ -202,5 +206,6 @@ class DiskJournal:
 
     def _add(self, status: os.stat_result, link: str) -> int:
         number = self._number(status.st_ino)
-        self._nodes[number] = Node(status.st_mode, link, (status.st_atime_ns, status.st_mtime_ns))
+        stamp = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        self._nodes[number] = Node(status.st_mode, link, (status.st_atime_ns, status.st_mtime_ns), stamp)
         return number

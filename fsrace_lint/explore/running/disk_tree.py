@@ -24,11 +24,13 @@ class Node(NamedTuple):
         mode: Its type and permissions.
         link: The target of a symbolic link.
         times: The access and modification time, in nanoseconds.
+        stamp: Differs if the file was changed, also by a call that was not seen: its size and times.
     """
 
     mode: int
     link: str
     times: tuple[int, int]
+    stamp: tuple[int, ...] = ()
 
 
 class DiskTree:
