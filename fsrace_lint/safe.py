@@ -97,6 +97,7 @@ def remove_tree(path: Where, timeout: float = 10.0) -> None:
     hidden = _beside(path)
     try:
         replace(path, hidden)
+        _sync(path.parent, inner=False)
     except FileNotFoundError:
         return
     except OSError as error:
@@ -191,7 +192,7 @@ def download_once(
     an http or https URL, or a function that writes to the path that it is passed. An incomplete download or
     one with another digest ("sha256:...", ValueError) is not published. An existing file is used, with a
     digest only if it matches. Does not prevent parallel downloads or resume them. Without a digest, does not
-    detect a truncated response that has no length."""
+    detect a truncated response that has no length. On NFS, readers can get ESTALE as with `atomic_write`."""
     if not callable(source) and not source.lower().startswith(("http://", "https://")):
         raise ValueError(f"{source!r} is not an http or https URL")
     with suppress(FileNotFoundError):
@@ -493,8 +494,7 @@ def _number(*names: str) -> int | None:
 
 def _packed(problem: BaseException) -> bytes:
     try:
-        data = pickle.dumps((None, problem))
-        pickle.loads(data)
+        pickle.loads(data := pickle.dumps((None, problem)))
     except Exception:
         return pickle.dumps((None, RuntimeError(f"main process: {type(problem).__name__}: {problem}")))
     return data

@@ -70,9 +70,10 @@ def explore(
             end, and with crashes after any step.
         agree: Whether all processes must return the same result.
         expected: Exceptions that are not failures.
-        filesystem: "posix", or "nfs", where `stat` calls and directory listings can return stale results.
-        crash: "none", "kill" to also kill one process or all processes at any call, or "power" to also lose
-            data that was not synced.
+        filesystem: "posix", or levels of NFS with commas between them: "nfs-attributes", "nfs-names",
+            "nfs-data", "nfs-handles", "nfs-nolock", or "nfs" for all but the last.
+        crash: "none", "kill" to also kill one process or all processes at any call, "power" to also lose
+            names and data that were not synced, or "power-unordered" to lose names in any order.
         distributed: Whether to replace the barriers and object collectives of `torch.distributed`.
         max_schedules: The maximum number of schedules to run in the systematic search.
         preemptions: The maximum number of times to preempt a process that could continue, or None.
@@ -148,6 +149,7 @@ class _Explorer:
         self._unfollowed: dict[tuple[str, str], str] = {}
         self._followed: set[tuple[str, str]] = set()
         self._schedules = 0
+        self._crash_bound = ""
         self._width = shutil.get_terminal_size((0, 0)).columns
 
     @property
@@ -178,7 +180,7 @@ class _Explorer:
         return self._result(self._shrunk(failed), exhaustive=False, bound="the first failure ends it")
 
     def _bound(self, exhausted: bool) -> str:
-        bounds, scenario = self._bounds, self._director.scenario
+        bounds = self._bounds
         if self._unfollowed:
             return "some calls could not be explored; see the notes"
         if exhausted and bounds.preemptions is not None:
@@ -186,13 +188,8 @@ class _Explorer:
                 f"interleavings with more than {bounds.preemptions}"
                 f" preemption{'s' if bounds.preemptions != 1 else ''} were skipped"
             )
-        if exhausted and scenario.crash != "none" and scenario.check is not None and scenario.processes > 2:
-            return (
-                "the state after all processes are killed was checked in only one order of the calls that"
-                " commute"
-            )
         if exhausted:
-            return ""
+            return self._crash_bound
         said = f"it stopped after {bounds.schedules} interleaving{'s' if bounds.schedules != 1 else ''}"
         return said + (f" and {bounds.samples} random ones (seed {bounds.seed})" if bounds.samples else "")
 
@@ -200,6 +197,7 @@ class _Explorer:
         for run in runs:
             self._schedules += 1
             self._note(run)
+            self._crash_bound = self._crash_bound or run.bound
             if run.failure is not None:
                 return run
         return None

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from fsrace_lint.explore import code_places
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fsrace_lint.explore.code_places import Frame
 
 TRUTH, KILLED = 0, -1
@@ -209,6 +211,21 @@ class Trace:
     def is_known(self, rank: int, move: int) -> bool:
         """Return whether a move happens before the next move of a process, given what it has seen so far."""
         return self._own[rank][self.moves[move].choice.rank] >= self._positions[move]
+
+    def up_to(self, moves: Sequence[int]) -> Schedule:
+        """Return the shortest schedule with these moves, equivalent to the beginning of this one.
+
+        Args:
+            moves: The indices of the moves.
+
+        Returns:
+            The choices of these moves, and of all moves that happen before one of them.
+        """
+        return tuple(
+            move.choice
+            for at, move in enumerate(self.moves)
+            if any(at == last or (at < last and self.is_before(at, last)) for last in moves)
+        )
 
     def first_movers(self, first: int, second: int) -> list[int]:
         """Return the processes that can move first in order to reverse a race.

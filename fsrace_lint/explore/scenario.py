@@ -11,8 +11,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-FILESYSTEMS: Final = ("posix", "nfs")
-CRASHES: Final = ("none", "kill", "power")
+FILESYSTEMS: Final = {
+    "posix": frozenset[str](),
+    "nfs-attributes": frozenset({"attributes"}),
+    "nfs-names": frozenset({"attributes", "names"}),
+    "nfs-data": frozenset({"data"}),
+    "nfs-handles": frozenset({"handles"}),
+    "nfs-nolock": frozenset({"locks"}),
+    "nfs": frozenset({"attributes", "names", "data", "handles"}),
+}
+"""The filesystems, each with what its clients do not share: see docs/filesystems.md."""
+CRASHES: Final = ("none", "kill", "power", "power-unordered")
 MOST_PROCESSES: Final = 26
 LONGEST_STEP: Final = 86_400.0
 
@@ -27,8 +36,9 @@ class Scenario(NamedTuple):
         check: Raises if the tree is wrong.
         agree: Whether all processes must return the same result.
         expected: Exceptions that are not failures.
-        filesystem: "posix" or "nfs".
-        crash: "none", "kill" for kill -9, or "power" for a power failure.
+        filesystem: "posix", or some of the other `FILESYSTEMS`, with commas between them.
+        crash: "none", "kill" for kill -9, "power" for a power failure, or "power-unordered" for one that can
+            undo a call on a name without undoing later ones.
         distributed: Whether to replace `torch.distributed` with a stub.
         step_timeout: The maximum number of seconds between two calls of a process.
         allow_outside: Whether the processes may change files outside of the temporary directory.
@@ -55,6 +65,11 @@ class Scenario(NamedTuple):
         name = getattr(function, "__qualname__", type(function).__qualname__)
         return f"{getattr(function, '__module__', '')}.{name}"
 
+    @property
+    def caches(self) -> frozenset[str]:
+        """What the processes, as clients of a network filesystem, do not share."""
+        return frozenset().union(*(FILESYSTEMS[name] for name in self.filesystem.split(",")))
+
     def validated(self) -> Scenario:
         """Check all values.
 
@@ -68,10 +83,9 @@ class Scenario(NamedTuple):
             raise ExploreError(
                 f"cannot explore {self.processes} processes: choose from 1 to {MOST_PROCESSES}"
             )
-        if self.filesystem not in FILESYSTEMS:
-            raise ExploreError(
-                f"unknown filesystem {self.filesystem!r}: choose one of {', '.join(FILESYSTEMS)}"
-            )
+        for name in self.filesystem.split(","):
+            if name not in FILESYSTEMS:
+                raise ExploreError(f"unknown filesystem {name!r}: choose from {', '.join(FILESYSTEMS)}")
         if self.crash not in CRASHES:
             raise ExploreError(f"unknown crash {self.crash!r}: choose one of {', '.join(CRASHES)}")
         if not 0 < self.step_timeout <= LONGEST_STEP:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsrace_lint.explore.errors import ExploreError
 from fsrace_lint.explore.moves import KILLED, TRUTH, Choice
+from fsrace_lint.explore.scenario import CRASHES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,12 +89,12 @@ def read(text: str) -> ScheduleToken:
     Raises:
         ExploreError: The text is not a token.
     """
-    found = re.fullmatch(
-        rf"{_VERSION}\.(\d+)([a-z]+)(?:-([a-z]+))?\.([A-Za-z0-9~]*)\.([0-9a-f]{{4}})", text.strip()
-    )
+    found = re.fullmatch(rf"{_VERSION}\.(\d+)([a-z,-]+)\.([A-Za-z0-9~]*)\.([0-9a-f]{{4}})", text.strip())
     if found is None:
         raise ExploreError(f"{text!r} is not a schedule token; a token looks like fsr1.2posix.ab2a.e797")
-    processes, filesystem, crash, body, told = found.groups()
+    processes, model, body, told = found.groups()
+    crash = next((each for each in CRASHES[::-1] if model.endswith(f"-{each}")), "none")
+    filesystem = model.removesuffix(f"-{crash}")
     schedule: list[Choice] = []
     at = 0
     while at < len(body):
@@ -110,7 +111,7 @@ def read(text: str) -> ScheduleToken:
             if int(count or 1) > _MOST_MOVES:
                 raise ExploreError(f"{text!r} is not a schedule token: {count} calls are too many")
             schedule += [Choice(ord(letter) - ord("a"))] * int(count or 1)
-    return ScheduleToken(int(processes), filesystem, crash or "none", tuple(schedule), told)
+    return ScheduleToken(int(processes), filesystem, crash, tuple(schedule), told)
 
 
 def digest(moves: Sequence[Move]) -> str:

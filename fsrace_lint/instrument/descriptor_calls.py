@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import stat
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fsrace_lint.instrument.interception import Calls, available
 from fsrace_lint.instrument.kernel import posix
+from fsrace_lint.instrument.model import EVERY_FILE, Lookup
 from fsrace_lint.instrument.watched_tree import descriptor_path
 
 if TYPE_CHECKING:
@@ -21,6 +24,8 @@ T = TypeVar("T")
 _FLAGS = ("O_WRONLY", "O_RDWR", "O_CREAT", "O_EXCL", "O_TRUNC", "O_APPEND", "O_DIRECTORY")
 _ATTRIBUTES = ("fchmod", "fchown")
 _NAMELESS: int = getattr(os, "O_TMPFILE", 0)
+_SYNCED: int = os.O_SYNC | getattr(os, "O_DSYNC", 0)
+"""Flags with which every write is synced; on Linux, `O_SYNC` includes `O_DSYNC`."""
 
 
 class DescriptorCalls(Calls):
@@ -35,6 +40,7 @@ class DescriptorCalls(Calls):
             posix.lseek: self.lseek,
             posix.dup: self.dup,
             posix.dup2: self.dup2,
+            posix.sync: self.sync,
         }
         for original in available("read", "pread", "readv", "preadv"):
             made[original] = self._with(self.reading, original)
@@ -81,13 +87,15 @@ class DescriptorCalls(Calls):
             descriptor = posix.open(given[0], flags, mode, dir_fd=given[1])
             recorder.seen.append(at.path)
             found = posix.fstat(descriptor).st_ino
+            if self._files.caches:
+                recorder.refreshed_cache(found, is_folder=at.is_folder)
             if not at.inode:
                 recorder.added_entry(at, found)
             elif flags & os.O_TRUNC and stat.S_ISREG(at.mode):
                 recorder.wrote_data(at.inode)
             if not at.inode or flags & os.O_TRUNC:
                 recorder.modified.append(descriptor)
-            self._files.opened(descriptor)
+            self._files.opened(descriptor, syncs=bool(flags & _SYNCED))
             recorder.result = "created" if not at.inode else "opened"
             return descriptor
 
@@ -102,7 +110,7 @@ class DescriptorCalls(Calls):
             descriptor = posix.open(given[0], flags, mode, dir_fd=given[1])
             recorder.created.append(posix.fstat(descriptor).st_ino)
             recorder.modified.append(descriptor)
-            self._files.opened(descriptor, is_nameless=True)
+            self._files.opened(descriptor, is_nameless=True, syncs=bool(flags & _SYNCED))
             recorder.result = "created"
             return descriptor
 
@@ -122,9 +130,9 @@ class DescriptorCalls(Calls):
         file = self._files.by_descriptor.get(descriptor)
         if file is None or not self._is_watched(descriptor):
             return original()
+        inode = posix.fstat(descriptor).st_ino
 
         def act(recorder: Recorder, _: Answer | None) -> None:
-            inode = posix.fstat(descriptor).st_ino
             del self._files.by_descriptor[descriptor]
             file.descriptors -= 1
             if file.flock is not None and not file.descriptors:
@@ -133,8 +141,13 @@ class DescriptorCalls(Calls):
             if inode in self._files.record_locks:
                 recorder.dropped_lock(self._files.record_locks.pop(inode))
             original()
+            if inode in self._files.hidden and not self._files.is_open(inode):
+                hidden = self._files.hidden.pop(inode)
+                with contextlib.suppress(FileNotFoundError):
+                    posix.unlink(hidden)
+                    recorder.changed_entry(recorder.resolve(hidden, follow=False))
 
-        holds = file.flock or self._files.record_locks
+        holds = file.flock or self._files.record_locks or inode in self._files.hidden
         return self._intercept("close", self._files.shown(descriptor), act, mutates=bool(holds))
 
     def closerange(self, low: int, high: int) -> None:
@@ -178,15 +191,28 @@ class DescriptorCalls(Calls):
         """
         if not self._is_watched(descriptor):
             return original()
+        inode = posix.fstat(descriptor).st_ino
+        # closing any descriptor of the file, as a stale answer does, would release these locks
+        lookup = None if inode in self._files.record_locks else Lookup("read", "", inode)
 
-        def act(recorder: Recorder, _: Answer | None) -> T:
-            recorder.reads("file", posix.fstat(descriptor).st_ino)
-            got = original()
+        def act(recorder: Recorder, answer: Answer | None) -> T:
+            recorder.reads("file", inode)
+            self._use_handle(recorder, inode, answer)
+            if self._files.caches and answer is None:
+                recorder.refreshed_cache(inode)
+            got = original() if answer is None else with_data(descriptor, answer.data, original)
             size = got if isinstance(got, int) else len(got) if isinstance(got, bytes) else 0
             recorder.result = _bytes(size)
             return got
 
-        return self._intercept(name, self._files.shown(descriptor), act, mutates=False)
+        return self._intercept(name, self._files.shown(descriptor), act, mutates=False, lookup=lookup)
+
+    def _use_handle(self, recorder: Recorder, inode: int, answer: Answer | None) -> None:
+        """Raise an exception if the file was deleted by another client, so that its handle is stale."""
+        if self._files.client:
+            recorder.reads("links", inode)
+        if answer is not None and not answer.there:
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
 
     def writing(self, name: str, descriptor: int, original: Callable[[], T]) -> T:
         """Change an open file.
@@ -202,20 +228,23 @@ class DescriptorCalls(Calls):
         if not self._is_watched(descriptor):
             return original()
 
-        def act(recorder: Recorder, _: Answer | None) -> T:
-            inode = posix.fstat(descriptor).st_ino
+        inode = posix.fstat(descriptor).st_ino
+
+        def act(recorder: Recorder, answer: Answer | None) -> T:
+            self._use_handle(recorder, inode, answer)
             if name in _ATTRIBUTES:
                 recorder.writes("file", inode)
             else:
                 recorder.wrote_data(inode)
             got = original()
             if name not in _ATTRIBUTES:
-                recorder.modified.append(descriptor)
+                self._wrote(recorder, descriptor, inode)
             if isinstance(got, int):
                 recorder.result = _bytes(got)
             return got
 
-        return self._intercept(name, self._files.shown(descriptor), act)
+        lookup = Lookup("write", "", inode)
+        return self._intercept(name, self._files.shown(descriptor), act, lookup=lookup)
 
     @staticmethod
     def _with(method: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
@@ -238,6 +267,22 @@ class DescriptorCalls(Calls):
 
         return sync
 
+    def sync(self) -> None:
+        """Sync everything to the disk."""
+        if not self._interceptor.is_active():
+            return posix.sync()
+
+        def act(recorder: Recorder, _: Answer | None) -> None:
+            # a real sync of all disks can take seconds, and would change nothing here
+            recorder.synced.append(EVERY_FILE)
+
+        return self._intercept("sync", "", act, mutates=False)
+
+    def _wrote(self, recorder: Recorder, descriptor: int, inode: int) -> None:
+        recorder.modified.append(descriptor)
+        if self._files.by_descriptor[descriptor].syncs:
+            recorder.synced.append(inode)
+
     def _copying(self, original: Callable[..., int], *, out_first: bool) -> Callable[..., int]:
         def copy(first: int, second: int, *args: Any, **options: Any) -> int:
             target, source = (first, second) if out_first else (second, first)
@@ -249,16 +294,44 @@ class DescriptorCalls(Calls):
                 )
 
             def act(recorder: Recorder, _: Answer | None) -> int:
+                inode = posix.fstat(target).st_ino
                 recorder.reads("file", posix.fstat(source).st_ino)
-                recorder.wrote_data(posix.fstat(target).st_ino)
+                recorder.wrote_data(inode)
                 done = original(first, second, *args, **options)
-                recorder.modified.append(target)
+                self._wrote(recorder, target, inode)
                 recorder.result = _bytes(done)
                 return done
 
             return self._intercept(original.__name__, self._files.shown(target), act)
 
         return copy
+
+
+def with_data(descriptor: int, data: bytes, original: Callable[[], T]) -> T:
+    """Read from an open file as if it had other contents.
+
+    Args:
+        descriptor: The file.
+        data: Its contents.
+        original: Reads from it.
+
+    Returns:
+        The result of `original`.
+    """
+    position = posix.lseek(descriptor, 0, os.SEEK_CUR)
+    saved, other = posix.dup(descriptor), posix.memfd_create("stale")
+    try:
+        while data:
+            data = data[posix.write(other, data) :]
+        posix.lseek(other, position, os.SEEK_SET)
+        posix.dup2(other, descriptor)
+        return original()
+    finally:
+        position = posix.lseek(descriptor, 0, os.SEEK_CUR)
+        posix.dup2(saved, descriptor)
+        posix.lseek(descriptor, position, os.SEEK_SET)
+        posix.close(saved)
+        posix.close(other)
 
 
 def _bytes(number: int) -> str:

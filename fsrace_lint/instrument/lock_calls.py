@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
+import os
 import struct
 from typing import TYPE_CHECKING, Any
 
 from fsrace_lint.instrument.interception import Calls
 from fsrace_lint.instrument.kernel import posix
 from fsrace_lint.instrument.model import AdvisoryLock
+from fsrace_lint.instrument.recorder import Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsrace_lint.instrument.model import Answer
-    from fsrace_lint.instrument.recorder import Recorder
 
 # the original functions, before a process replaces its own
 _flock, _lockf, _fcntl = fcntl.flock, fcntl.lockf, fcntl.fcntl
@@ -105,6 +107,8 @@ class LockCalls(Calls):
         flag = 0 if drops or self._interceptor.waits_for_locks else fcntl.LOCK_NB
 
         def act(recorder: Recorder, _: Answer | None) -> Any:
+            if self._files.has_local_locks:
+                return self._lock_alone(wanted, note, recorder, drops=drops)
             try:
                 done = original(flag)
             except OSError:
@@ -113,11 +117,35 @@ class LockCalls(Calls):
                     note(recorder, None)
                 raise
             note(recorder, None if drops else wanted)
+            if self._files.caches and not drops:
+                recorder.refreshed_cache(wanted.inode)
             return done
 
         name = f"{wanted.kind}[{_words(operation)}]"
-        lock = None if operation & _NO_WAIT else wanted
+        lock = None if operation & _NO_WAIT or self._files.has_local_locks else wanted
         return self._intercept(name, self._files.shown(descriptor), act, lock=lock)
+
+    def _lock_alone(
+        self,
+        wanted: AdvisoryLock,
+        note: Callable[[Recorder, AdvisoryLock | None], None],
+        recorder: Recorder,
+        *,
+        drops: bool,
+    ) -> None:
+        """Acquire or release a lock that other processes do not see."""
+        others = [file.flock for file in self._files.by_descriptor.values() if file.flock is not None]
+        conflicts = any(
+            (lock.kind, lock.inode) == (wanted.kind, wanted.inode)
+            and lock.owner != wanted.owner
+            and not (lock.shared and wanted.shared)
+            for lock in others
+        )
+        if conflicts and not drops:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        note(Recorder(self._tree), None if drops else wanted)
+        if self._files.caches:
+            recorder.refreshed_cache(wanted.inode)
 
 
 def _words(operation: int) -> str:

@@ -92,14 +92,21 @@ class LookupCalls(Calls):
         if not self._is_watched(descriptor):
             return posix.fstat(descriptor)
 
-        def act(recorder: Recorder, _: Answer | None) -> os.stat_result:
-            found = posix.fstat(descriptor)
-            recorder.reads("file", found.st_ino)
-            recorder.reads("links", found.st_ino)
+        inode = posix.fstat(descriptor).st_ino
+
+        def act(recorder: Recorder, answer: Answer | None) -> os.stat_result:
+            recorder.reads("file", inode)
+            recorder.reads("links", inode)
+            if answer is not None and not answer.there:
+                raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+            if self._files.caches and answer is None:
+                recorder.refreshed_cache(inode)
+            found = posix.fstat(descriptor) if answer is None else _as_stat(answer)
             recorder.result = _kind(found.st_mode)
             return found
 
-        return self._intercept("fstat", self._files.shown(descriptor), act, mutates=False)
+        lookup = Lookup("fstat", "", inode)
+        return self._intercept("fstat", self._files.shown(descriptor), act, mutates=False, lookup=lookup)
 
     def lstat(self, path: Path, *, dir_fd: int | None = None) -> os.stat_result:
         """Return the status of a path, without following a link."""
@@ -128,7 +135,7 @@ class LookupCalls(Calls):
             return found
 
         shown = self._tree.shown(place)
-        return self._intercept("access", shown, act, mutates=False, lookup=Lookup("stat", plain(place)))
+        return self._intercept("access", shown, act, mutates=False, lookup=Lookup("access", plain(place)))
 
     def _asking(self, name: str, original: Callable[..., bool]) -> Callable[..., bool]:
         follow = name not in {"lexists", "islink"}

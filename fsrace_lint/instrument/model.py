@@ -12,6 +12,8 @@ One of ("entry", directory, name), ("listing", directory, ""), ("file", inode, "
 kernel.
 """
 WORLD: Final[Key] = ("world", 0, "")
+EVERY_FILE: Final = 0
+"""Stands for the inodes of all files."""
 
 
 class Footprint(NamedTuple):
@@ -43,18 +45,33 @@ class AdvisoryLock(NamedTuple):
 
 
 class Lookup(NamedTuple):
-    """A lookup of a path by `stat()`, `listdir()`, or a test of `os.path`."""
+    """A question that a client of a network filesystem can answer from its cache.
+
+    Attributes:
+        kind: "stat", "listdir", a test of `os.path`, or "fstat", "read", "write" of an open file.
+        path: The path, if it is about a path.
+        inode: The file, if it is open.
+    """
 
     kind: str
     path: str
+    inode: int = 0
 
 
 class Answer(NamedTuple):
-    """The result of a lookup instead of the true one: a stat, or the names and types in a directory."""
+    """The result of a lookup instead of the true one.
+
+    Attributes:
+        there: Whether the file exists; an open file that does not has a stale handle (`ESTALE`).
+        stat: Its status.
+        names: The names and types in a directory.
+        data: The contents of an open file.
+    """
 
     there: bool
     stat: tuple[float, ...] = ()
     names: tuple[tuple[str, int], ...] = ()
+    data: bytes = b""
 
 
 class CallOutcome(NamedTuple):
@@ -69,9 +86,10 @@ class CallOutcome(NamedTuple):
         acquired: Locks that were acquired.
         released: Locks that were released, before others were acquired.
         dirtied: Inodes with new data that is not on the disk yet.
-        synced: Inodes whose data was synced to the disk.
+        synced: Files and directories that were synced to the disk, or `EVERY_FILE`.
         unobserved: What can happen unobserved from now on, for display.
         mapped: Inodes that were mapped into memory for reading, which has no calls.
+        refreshed: Files whose data a client does not take from its cache: they were opened or locked.
     """
 
     result: str
@@ -84,6 +102,7 @@ class CallOutcome(NamedTuple):
     synced: tuple[int, ...] = ()
     unobserved: tuple[str, ...] = ()
     mapped: tuple[int, ...] = ()
+    refreshed: tuple[int, ...] = ()
 
 
 def plain(text: str) -> str:

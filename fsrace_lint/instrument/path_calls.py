@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -55,8 +57,10 @@ class PathCalls(Calls):
                 at = recorder.resolve(path, dir_fd, follow=False)
                 if original is posix.rmdir and at.is_folder:
                     recorder.reads("listing", at.inode)
+                if original is posix.unlink and self._hidden(recorder, at):
+                    return recorder.changed_entry(at)
                 original(path, *args, dir_fd=dir_fd, **options)
-                note(recorder, at)
+                return note(recorder, at)
 
             return self._intercept(original.__name__, self._tree.shown(place), act)
 
@@ -77,6 +81,8 @@ class PathCalls(Calls):
                 places = [recorder.resolve(*each, follow=False) for each in watched]
                 if places[-1].is_folder:
                     recorder.reads("listing", places[-1].inode)
+                if new is not None and places[0].inode not in (0, places[-1].inode):
+                    self._hidden(recorder, places[-1])
                 original(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
                 if len(places) == 1 or places[0].inode != places[1].inode:
                     for at in places:
@@ -91,6 +97,29 @@ class PathCalls(Calls):
             return self._intercept(original.__name__, " -> ".join(shown), act)
 
         return rename
+
+    def _hidden(self, recorder: Recorder, at: ResolvedPath) -> bool:
+        """Rename a file that this process has open, as an NFS client does instead of deleting it.
+
+        Args:
+            recorder: Records the change.
+            at: The file.
+
+        Returns:
+            Whether it was renamed.
+
+        Raises:
+            OSError: It was renamed before (`EBUSY`).
+        """
+        if not self._files.client or not stat.S_ISREG(at.mode) or not self._files.is_open(at.inode):
+            return False
+        if at.inode in self._files.hidden:
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), at.path)
+        path = f"{at.path.rpartition('/')[0]}/{self._files.new_hidden_name()}"
+        posix.rename(at.path, path)
+        self._files.hidden[at.inode] = path
+        recorder.changed_entry(recorder.resolve(path, follow=False))
+        return True
 
     def link(
         self,

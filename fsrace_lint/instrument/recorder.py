@@ -37,6 +37,7 @@ class Recorder:
         self.dirtied: list[int] = []
         self.synced: list[int] = []
         self.unobserved: list[str] = []
+        self.refreshed: list[int] = []
         self.modified: list[str | int] = []
         self.mapped: list[int] = []
         self.leaves = False
@@ -57,6 +58,7 @@ class Recorder:
             tuple(self.synced),
             tuple(self.unobserved),
             tuple(self.mapped),
+            tuple(self.refreshed),
         )
 
     @property
@@ -121,6 +123,13 @@ class Recorder:
     def writes(self, kind: str, inode: int) -> None:
         """Record that a file or directory was changed; `kind` is that of a `Key`."""
         self._writes[kind, inode, ""] = None
+
+    def refreshed_cache(self, inode: int, *, is_folder: bool = False) -> None:
+        """Record that a network filesystem asked the server for the current attributes and data of a file."""
+        self.reads("file", inode)
+        if is_folder:
+            self.reads("listing", inode)
+        self.refreshed.append(inode)
 
     def changed_links(self, place: ResolvedPath) -> None:
         """Record that the number of names of a file changed."""

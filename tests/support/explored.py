@@ -40,8 +40,8 @@ class Proof(NamedTuple):
         check: Raises if the tree is wrong at the end or, with crashes, at any time.
         agree: Whether all processes must return the same result.
         expected: Exceptions that are not failures.
-        filesystem: "posix" or "nfs".
-        crash: "none", "kill" or "power".
+        filesystem: "posix" or levels of NFS.
+        crash: "none", "kill", "power", or "power-unordered".
         distributed: Whether `torch.distributed` is available.
         nodes: Whether each process is on a separate node, with local rank 0 and a private `/tmp`.
     """

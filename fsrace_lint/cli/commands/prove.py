@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fsrace_lint import __version__
-from fsrace_lint.cli.commands.grouped_options import OptionChoice
+from fsrace_lint.cli.commands.grouped_options import OptionChoice, mistaken
 from fsrace_lint.cli.terminal import CLEAN, FAILED, FOUND, show, write
 from fsrace_lint.config.suggestions import did_you_mean
 from fsrace_lint.report import proof
@@ -25,6 +25,15 @@ from fsrace_lint.report.words import count, visible
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
+
+
+def _filesystems(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    from fsrace_lint.explore.scenario import FILESYSTEMS  # noqa: PLC0415  # other commands do not need it
+
+    for name in value.split(","):
+        if name not in FILESYSTEMS:
+            raise click.BadParameter(mistaken(name, list(FILESYSTEMS)), ctx, param)
+    return value
 
 
 @click.command(
@@ -43,13 +52,20 @@ Examples:
 )
 @click.option(
     "--filesystem",
-    type=OptionChoice(["posix", "nfs"]),
+    metavar="NAMES",
+    callback=_filesystems,
     default="posix",
     show_default=True,
-    help="Filesystem to simulate. With nfs, `stat` calls and directory listings can return stale results.",
+    help="Comma-separated filesystems to simulate: posix, nfs-attributes, nfs-names, nfs-data, nfs-handles,"
+    " nfs-nolock, or nfs for all but nfs-nolock.",
 )
 @click.option("--crash", is_flag=True, help="Also kill one process, or all processes, before any call.")
-@click.option("--power-loss", is_flag=True, help="Like --crash, and also lose data that was not synced.")
+@click.option(
+    "--power-loss", is_flag=True, help="Like --crash, and also lose names and data that were not synced."
+)
+@click.option(
+    "--power-loss-unordered", is_flag=True, help="Like --power-loss, but names are lost in any order."
+)
 @click.option(
     "--setup", metavar="NAME", help="Function that creates the initial files.  [default: setup, if defined]"
 )
@@ -133,7 +149,12 @@ def prove(scenario: str, form: str, html: Path | None, **choices: Any) -> None:
         raise click.UsageError(f"`{visible(scenario)}` does not name {what}; use FILE::FUNCTION")
     module = _loaded(Path(file))
     function = _named(module, name)
-    choices["crash"] = "power" if choices.pop("power_loss") else "kill" if choices["crash"] else "none"
+    crashes = {
+        "power-unordered": choices.pop("power_loss_unordered"),
+        "power": choices.pop("power_loss"),
+        "kill": choices["crash"],
+    }
+    choices["crash"] = next((crash for crash, chosen in crashes.items() if chosen), "none")
     choices["expected"] = _exceptions(module, choices.pop("expect"))
     for usual in ("setup", "check"):
         choices[usual] = _function(module, choices[usual], usual)

@@ -58,6 +58,9 @@ def live(scenario: Scenario, rank: int, gate: Gate, reader: int, writer: int) ->
     if scenario.distributed:
         Collectives(gate, scenario.processes).install()
     Audit(gate, allow_outside=scenario.allow_outside).install()
+    gate.files.client = f"{rank:08x}" if "handles" in scenario.caches else ""
+    gate.files.caches = bool(scenario.caches)
+    gate.files.has_local_locks = "locks" in scenario.caches
     gate.begin(reader, writer, rank)
     try:
         value = scenario.function(root, rank)
@@ -98,7 +101,7 @@ def _close_all(gate: Gate) -> None:
         if stream is not None and not stream.closed:
             stream.close()
     for descriptor, file in list(gate.files.by_descriptor.items()):
-        if file.flock or gate.files.record_locks:
+        if file.flock or gate.files.record_locks or gate.files.hidden:
             os.close(descriptor)
 
 

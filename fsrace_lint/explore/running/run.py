@@ -8,6 +8,7 @@ from fsrace_lint.explore.errors import ExploreError
 from fsrace_lint.explore.messages import CallRequest, Ended, Go, Meet, Pause, Unseen
 from fsrace_lint.explore.moves import EVERYTHING, KILLED, TRUTH, Choice, Move, NamedFootprint, Trace
 from fsrace_lint.explore.running import jobs, verdict
+from fsrace_lint.explore.running.crashes import Crashes
 from fsrace_lint.explore.running.held_locks import HeldLocks
 from fsrace_lint.explore.running.rank_process import RankProcess
 from fsrace_lint.explore.running.stale_answers import TreeHistory
@@ -52,8 +53,11 @@ class ScheduleRun:
         self._names = {inode: (path or "top") for inode, path in stage.fresh().items()}
         self.names = tuple(self._names.values())
         self._locks = HeldLocks()
-        self._dirty: set[int] = set()
-        self._history = TreeHistory(str(stage.top)) if scenario.filesystem == "nfs" else None
+        self._failing_schedule: Schedule = ()
+        self._crashes = None
+        if scenario.crash != "none" and scenario.check is not None:
+            self._crashes = Crashes(scenario, stage, self.trace)
+        self._history = TreeHistory(str(stage.top), scenario.caches) if scenario.caches - {"locks"} else None
         self._start(processes)
 
     def _start(self, processes: list[jobs.Process]) -> None:
@@ -105,7 +109,8 @@ class ScheduleRun:
         if self._history is not None and request.lookup is not None:
             found += range(1, len(self._answers(number, request.lookup)))
         # a kill before a call that changes nothing is equivalent to a kill before the next call
-        can_matter = request.mutates or request.lock is not None
+        mutates = request.mutates if self._crashes is None else self._crashes.can_matter(request)
+        can_matter = mutates or request.lock is not None
         if self.scenario.crash != "none" and can_matter and not any(rank.killed for rank in self.ranks):
             found.append(KILLED)
         return found
@@ -136,8 +141,8 @@ class ScheduleRun:
             if number != choice.rank:
                 other.polls.hears_of(move.footprint)
         self._gather()
-        if self.scenario.crash != "none" and move.has_changed and self.failure is None:
-            self._fail(verdict.of_crash(self.stage, self._dirty, with_power=self.scenario.crash == "power"))
+        if self._crashes is not None and move.has_changed and self.failure is None:
+            self._fail(self._crashes.after_last_step())
         return move
 
     def _made(self, choice: Choice, request: CallRequest) -> Move:
@@ -155,6 +160,8 @@ class ScheduleRun:
         direct = self.trace.append(move)
         rank.now = max([rank.now, *(self.trace.moves[at].now for at in direct)])
         self.trace.moves[-1] = move = move._replace(now=rank.now)
+        if self._crashes is not None:
+            self._crashes.note(move, outcome)
         rank.polls.note(move, is_pause=isinstance(request.wait, Pause))
         if rank.request is not None:
             self._look_for_circle(rank, rank.request)
@@ -181,8 +188,6 @@ class ScheduleRun:
     def _as_move(self, choice: Choice, request: CallRequest, outcome: CallOutcome) -> Move:
         origin = f"{choice.rank}.{self.ranks[choice.rank].made}"
         self._names.update(dict.fromkeys(outcome.created, origin))
-        self._dirty.update(outcome.dirtied)
-        self._dirty.difference_update(outcome.synced)
         if WORLD in outcome.footprint.writes:
             self._name_unknown(origin)
         self._note(map(Unseen, outcome.unobserved))
@@ -295,6 +300,15 @@ class ScheduleRun:
         if failure is not None and failure.kind == "deadlock" and self.tracing is not None:
             failure = failure._replace(details=self.tracing.stacks(self.ranks))
         self._fail(failure)
+        found = None if self._crashes is None or self.failure is not None else self._crashes.in_other_orders()
+        if found is not None:
+            failure, self._failing_schedule = found
+            self._fail(failure)
+
+    @property
+    def bound(self) -> str:
+        """Why some states after crashes were not checked, or ""."""
+        return "" if self._crashes is None else self._crashes.bound
 
     def _name_unknown(self, origin: str) -> None:
         """Name inodes that were created unobserved, so that the names are the same in every run."""
@@ -315,5 +329,5 @@ class ScheduleRun:
         return (*(rank.end for rank in self.ranks), self.stage.fingerprint())
 
     def schedule(self) -> Schedule:
-        """Return the choices that led to this state."""
-        return tuple(move.choice for move in self.trace.moves)
+        """Return the choices that led to the failure, or else to this state."""
+        return self._failing_schedule or tuple(move.choice for move in self.trace.moves)

@@ -10,7 +10,7 @@ import stat
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fsrace_lint.explore.errors import ExploreError
 from fsrace_lint.explore.running import jobs, private_directory
@@ -20,21 +20,11 @@ from fsrace_lint.instrument.tree_watch import watching
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from fsrace_lint.explore.running.disk_tree import DiskTree
+
 FOLDERS = ("root", "tmp", "home")
 FRESH_MODE = 0o755
 MEMORY = Path("/dev/shm")  # noqa: S108  # a private directory is created there
-
-
-class Variant(NamedTuple):
-    """A possible state of the disk after a power failure: a file with less data than was written.
-
-    Attributes:
-        path: The file, relative to the top.
-        kept: The number of bytes that remain.
-    """
-
-    path: str
-    kept: int
 
 
 class Stage:
@@ -65,6 +55,7 @@ class Stage:
         self._check = check
         self._timeout = timeout
         self._approved: dict[bytes, str | None] = {}
+        self._initial: dict[str, bytes] = {}
         self._is_bare = setup is None
         self.watch = watching()
         self.began = int(time.time())
@@ -124,30 +115,37 @@ class Stage:
         if not self._is_bare:
             _copy(self._first / name, folder)
 
-    def problem(self, variant: Variant | None = None) -> str | None:
-        """Run the check of the scenario on the current tree.
+    def initial(self, path: str) -> bytes:
+        """Return the contents of a file in the initial tree."""
+        if path not in self._initial:
+            self._initial[path] = (self._first / path).read_bytes()
+        return self._initial[path]
+
+    def problem(self, tree: DiskTree | None = None) -> str | None:
+        """Run the check of the scenario.
 
         Each distinct tree is checked once. The check works on a copy, because it may restart what was killed.
 
         Args:
-            variant: The file that lost data, after a power failure.
+            tree: The tree to check, instead of the current one.
 
         Returns:
             The problem that the check found, or None.
         """
         if self._check is None:
             return None
-        key = self._fingerprint(variant)
+        key = self.fingerprint(tree)
         if key not in self._approved:
-            self._approved[key] = self._ask(self._check, variant)
+            self._approved[key] = self._ask(self._check, tree)
         return self._approved[key]
 
-    def _ask(self, check: Callable[[Path], object], variant: Variant | None) -> str | None:
+    def _ask(self, check: Callable[[Path], object], tree: DiskTree | None) -> str | None:
         private_directory.remove(self._copy)  # noqa: FSR203  # below the scratch directory of this process
         self._copy.mkdir(exist_ok=True)
-        _copy(self.top, self._copy)
-        if variant is not None:
-            os.truncate(self._copy / variant.path, variant.kept)
+        if tree is None:
+            _copy(self.top, self._copy)
+        else:
+            tree.write(self._copy)
         root = self._copy / "root"
 
         def run() -> None:
@@ -160,31 +158,28 @@ class Stage:
             problem = f"the check did not finish within {self._timeout:g} s"
         return None if problem is None else problem.replace(str(self._copy), str(self.top))
 
-    def fingerprint(self) -> bytes:
-        """Return a digest of the tree: names, types, modes, contents, and link targets."""
-        return self._fingerprint(None)
-
-    def _fingerprint(self, variant: Variant | None) -> bytes:
+    def fingerprint(self, tree: DiskTree | None = None) -> bytes:
+        """Return a digest of a tree, by default the current one: names, types, modes, contents, and links."""
+        if tree is not None and tree.digest:
+            return tree.digest
         digest = hashlib.blake2b(digest_size=16)
-        for name, path in _walk(self.top):
-            found = os.lstat(path)
-            digest.update(f"\0{name}\0{found.st_mode}\0".encode(errors="surrogateescape"))
-            if stat.S_ISLNK(found.st_mode):
-                digest.update(os.readlink(path).encode(errors="surrogateescape"))
-            elif stat.S_ISREG(found.st_mode):
-                with open(path, "rb") as file:
-                    data = file.read()
-                kept = variant.kept if variant is not None and variant.path == name else len(data)
-                digest.update(data[:kept])
+        for name, mode, data in _entries(self.top) if tree is None else tree.entries():
+            digest.update(f"\0{name}\0{mode}\0".encode(errors="surrogateescape"))
+            digest.update(data)
+        if tree is not None:
+            tree.digest = digest.digest()
         return digest.digest()
 
-    def variants(self, dirty: set[int]) -> Iterator[Variant]:
-        """Yield what the disk may hold after a power failure: each unsynced file empty, or half of it."""
-        for name, path in _walk(self.top):
-            found = os.lstat(path)
-            if found.st_ino in dirty and stat.S_ISREG(found.st_mode):
-                for kept in sorted({0, found.st_size // 2} - {found.st_size}):
-                    yield Variant(name, kept)
+
+def _entries(top: Path) -> Iterator[tuple[str, int, bytes]]:
+    for name, path in _walk(top):
+        found, data = os.lstat(path), b""
+        if stat.S_ISLNK(found.st_mode):
+            data = os.fsencode(os.readlink(path))
+        elif stat.S_ISREG(found.st_mode):
+            with open(path, "rb") as file:
+                data = file.read()
+        yield name, found.st_mode, data
 
 
 def _walk(top: Path) -> Iterator[tuple[str, str]]:

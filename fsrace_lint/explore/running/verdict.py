@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from fsrace_lint.explore.messages import Meet
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fsrace_lint.explore.code_places import Frame
     from fsrace_lint.explore.messages import Ended
+    from fsrace_lint.explore.running.disk_tree import DiskTree
+    from fsrace_lint.explore.running.power_loss import DiskState
     from fsrace_lint.explore.running.rank_process import RankProcess
     from fsrace_lint.explore.running.stage import Stage
     from fsrace_lint.explore.scenario import Scenario
@@ -59,26 +63,24 @@ def of_process(number: int, ended: Ended, scenario: Scenario) -> Failure | None:
     )
 
 
-def of_crash(stage: Stage, dirty: set[int], *, with_power: bool) -> Failure | None:
-    """Judge the tree that would remain if all processes were killed now.
+def of_crash(stage: Stage, states: Iterable[DiskState], tree: DiskTree | None = None) -> Failure | None:
+    """Judge the trees that can remain if all processes are killed, or if power fails.
 
     Args:
         stage: The scratch directory.
-        dirty: The inodes with unsynced data.
-        with_power: Whether the machine loses power, so that unsynced data can be lost.
+        states: The states of the disk after a power failure.
+        tree: The tree after the kill, if it is not the current one.
 
     Returns:
-        The failure, if the check rejects the tree.
+        The failure, if the check rejects a tree.
     """
-    problem = stage.problem()
+    problem = stage.problem(tree)
     if problem is not None:
         return _refused("crash", problem, " (if all processes are killed after the last step)")
-    for variant in stage.variants(dirty) if with_power else ():
-        problem = stage.problem(variant)
+    for state in states:
+        problem = stage.problem(state.tree)
         if problem is not None:
-            file = variant.path.removeprefix("root/")
-            kept = f"{variant.kept} bytes of {file} are on the disk"
-            return _refused("crash", problem, f" (if power fails after the last step, and {kept})")
+            return _refused("crash", problem, f" (if power fails after the last step: {state.lost})")
     return None
 
 
