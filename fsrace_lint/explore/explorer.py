@@ -12,6 +12,7 @@ from fsrace_lint.explore.errors import ExploreError, Nondeterministic
 from fsrace_lint.explore.exploration_result import FailingSchedule, Result
 from fsrace_lint.explore.moves import Choice, switches
 from fsrace_lint.explore.running import jobs, stage
+from fsrace_lint.explore.running.run import LifetimesMatter
 from fsrace_lint.explore.scenario import Bounds, Scenario
 from fsrace_lint.explore.search.bounded import Bounded, Sampled
 from fsrace_lint.explore.search.director import Director, onward
@@ -36,6 +37,10 @@ def explore(
     expected: tuple[type[BaseException], ...] | type[BaseException] = (),
     filesystem: str = "posix",
     crash: str = "none",
+    kills: int = 1,
+    restarts: int = 0,
+    same_pids: bool = False,
+    nodes: int = 1,
     distributed: bool = False,
     max_schedules: int = 10_000,
     preemptions: int | None = None,
@@ -62,6 +67,11 @@ def explore(
         filesystem: "posix", or "nfs", where `stat` calls and directory listings can return stale results.
         crash: "none", "kill" to also kill one process or all processes at any call, or "power" to also lose
             data that was not synced.
+        kills: The maximum number of processes that are killed in a schedule, with crashes.
+        restarts: The number of times that each killed process starts again, beside the others.
+        same_pids: Whether a process that starts again gets its old process id, as in a container.
+        nodes: The number of nodes that the processes are divided among. Each has a host name, and its own
+            process ids, which can be equal.
         distributed: Whether to replace the barriers and object collectives of `torch.distributed`.
         max_schedules: The maximum number of schedules to run in the systematic search.
         preemptions: The maximum number of times to preempt a process that could continue, or None.
@@ -81,12 +91,11 @@ def explore(
     expected = expected if isinstance(expected, tuple) else (expected,)
     scenario = Scenario(
         function, processes, setup, check, agree, expected, filesystem, crash, distributed, step_timeout
-    ).validated()
+    )
+    scenario = scenario._replace(kills=kills, restarts=restarts, same_pids=same_pids, nodes=nodes).validated()
     token = None if replay is None else schedule_tokens.read(replay)
     if token is not None:
-        scenario = scenario._replace(
-            processes=token.processes, filesystem=token.filesystem, crash=token.crash
-        ).validated()
+        scenario = token.applied_to(scenario).validated()
     return _explored(scenario, Bounds(max_schedules, preemptions, samples, seed), token, shrink=shrink)
 
 
@@ -96,12 +105,24 @@ def _explored(
     from fsrace_lint.explore.process.install import installed  # noqa: PLC0415  # not importable on Windows
 
     start = time.monotonic()
+    needs_lifetimes = scenario.lifetimes or scenario.restarts > 0
     with stage.scratch() as folder, jobs.together():
         place = stage.Stage(folder, scenario.setup, scenario.check, scenario.step_timeout)
         with installed(float(place.began + 1), str(place.top), scenario.function) as gate:
-            explorer = _Explorer(Director(scenario, place, gate), bounds, shrink=shrink)
-            result = explorer.search() if token is None else explorer.replay(token)
-    return result._replace(seconds=time.monotonic() - start, runs=explorer.runs)
+            director = Director(scenario._replace(lifetimes=needs_lifetimes), place, gate)
+            try:
+                result = _result(director, bounds, token, shrink=shrink)
+            except LifetimesMatter:
+                director.follow_lifetimes()
+                result = _result(director, bounds, token, shrink=shrink)
+    return result._replace(seconds=time.monotonic() - start, runs=director.runs)
+
+
+def _result(
+    director: Director, bounds: Bounds, token: schedule_tokens.ScheduleToken | None, *, shrink: bool
+) -> Result:
+    explorer = _Explorer(director, bounds, shrink=shrink)
+    return explorer.search() if token is None else explorer.replay(token)
 
 
 class _Explorer:
@@ -113,11 +134,6 @@ class _Explorer:
         self._unfollowed = False
         self._schedules = 0
         self._has_moves = False
-
-    @property
-    def runs(self) -> int:
-        """The number of runs that were started."""
-        return self._director.runs
 
     def search(self) -> Result:
         """Run schedules until one fails, all have run, or a bound is reached."""
@@ -206,14 +222,14 @@ class _Explorer:
 
         def alone(run: ScheduleRun) -> Choice | None:
             is_possible = rank in run.ready() and len(run.trace.moves) < MOST_RUNS
-            return Choice(rank) if is_possible else None
+            return run.first_choice(rank) if is_possible else None
 
         def others_after(calls: int, run: ScheduleRun) -> Choice | None:
             is_next = len(run.trace.moves) < calls or run.ready() == [rank]
-            return Choice(rank) if is_next else onward(run, [rank])
+            return run.first_choice(rank) if is_next else onward(run, [rank])
 
         def in_turn(run: ScheduleRun) -> Choice | None:
-            return Choice(min(run.ready(), key=lambda each: run.ranks[each].made))
+            return run.first_choice(min(run.ready(), key=lambda each: run.ranks[each].made))
 
         calls = sum(move.choice.rank == rank for move in failed.trace.moves)
         return (

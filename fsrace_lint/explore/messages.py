@@ -38,6 +38,30 @@ class Pause(msgspec.Struct, frozen=True, tag="pause", array_like=True):
     state: str
 
 
+class Census(msgspec.Struct, frozen=True, tag="census", array_like=True):
+    """Needs to know which processes of the node are alive, and can kill one of them.
+
+    Attributes:
+        victim: The process id of the process to kill, or 0.
+    """
+
+    victim: int = 0
+
+
+class Living(msgspec.Struct, frozen=True, array_like=True):
+    """A process that is alive.
+
+    Attributes:
+        pid: Its process id.
+        real: The process id that the kernel gave it.
+        started: Seconds on the wall clock between the start of the run and its start.
+    """
+
+    pid: int
+    real: int
+    started: float
+
+
 class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
     """A process is about to make a call and requests permission.
 
@@ -48,7 +72,7 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
         mutates: Whether the call can change anything.
         lookup: Set if a weak cache can answer the call.
         lock: The lock that the call waits for.
-        wait: Set if the call must wait for other processes in another way.
+        wait: Set if the call must wait for other processes in another way, or asks for them.
         outcome: The outcome of the previous call.
         state: Identifies the state of the program if it makes the same lookup twice in a row.
     """
@@ -59,7 +83,7 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
     mutates: bool
     lookup: Lookup | None = None
     lock: AdvisoryLock | None = None
-    wait: Meet | Pause | None = None
+    wait: Meet | Pause | Census | None = None
     outcome: CallOutcome | None = None
     state: str = ""
 
@@ -98,12 +122,14 @@ class Go(msgspec.Struct, frozen=True, array_like=True):
         answer: The stale answer that the call returns, or None for the true one.
         gathered: The contributions of all processes to a collective.
         stack: Requests the stack of the process, without letting it continue.
+        living: The processes of the node that are alive, if the call asks for them.
     """
 
     now: float = 0.0
     answer: Answer | None = None
     gathered: list[bytes] = []
     stack: bool = False
+    living: list[Living] = []
 
 
 FromProcess = CallRequest | Ended | Stack

@@ -29,6 +29,11 @@ class Scenario(NamedTuple):
         expected: Exceptions that are not failures.
         filesystem: "posix" or "nfs".
         crash: "none", "kill" for kill -9, or "power" for a power failure.
+        kills: The maximum number of processes that are killed in a run.
+        restarts: The number of times that each process starts again after a kill.
+        same_pids: Whether a process that starts again has the process id that it had before.
+        nodes: The number of nodes that the processes are divided among.
+        lifetimes: Whether the start and the end of a process are moves, because another process can see them.
         distributed: Whether to replace `torch.distributed` with a stub.
         step_timeout: The maximum number of seconds between two calls of a process.
         most_moves: The maximum number of calls in a run.
@@ -45,6 +50,11 @@ class Scenario(NamedTuple):
     distributed: bool = False
     step_timeout: float = 10.0
     most_moves: int = 5000
+    kills: int = 1
+    restarts: int = 0
+    same_pids: bool = False
+    nodes: int = 1
+    lifetimes: bool = False
 
     def validated(self) -> Scenario:
         """Check all values.
@@ -65,6 +75,15 @@ class Scenario(NamedTuple):
             )
         if self.crash not in CRASHES:
             raise ExploreError(f"unknown crash {self.crash!r}: choose one of {', '.join(CRASHES)}")
+        if not 1 <= self.nodes <= self.processes or self.processes % self.nodes:
+            raise ExploreError(
+                f"cannot divide {self.processes} processes among {self.nodes} nodes: each node needs the same"
+                " number of processes"
+            )
+        if self.kills < 1 or self.restarts < 0:
+            raise ExploreError("invalid number of kills or restarts: choose at least 1 kill and 0 restarts")
+        if self.crash == "none" and (self.kills > 1 or self.restarts or self.same_pids):
+            raise ExploreError('kills and restarts need crashes: choose `crash="kill"` or `crash="power"`')
         if not 0 < self.step_timeout <= LONGEST_STEP:
             raise ExploreError(
                 f"invalid timeout of {self.step_timeout} s: choose more than 0 s, and at most one day"

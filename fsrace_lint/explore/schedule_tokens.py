@@ -3,8 +3,9 @@
     fsr1.2posix.a3ba~1B.5f2c
 
 This means: two processes on a POSIX filesystem. Process 0 makes three calls, and process 1 makes one. Process
-0 makes one call that gets its first stale answer, and process 1 is killed instead of its next call. The last
-part is four digits of a digest of the calls, which detects that the code has changed.
+0 makes one call that gets its first stale answer, and process 1 is killed instead of its next call; "b+"
+would start it again. The last part is four digits of a digest of the calls, which detects that the code has
+changed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsrace_lint.explore.errors import ExploreError
-from fsrace_lint.explore.moves import KILLED, TRUTH, Choice
+from fsrace_lint.explore.moves import KILLED, RESTARTED, TRUTH, Choice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     from fsrace_lint.explore.scenario import Scenario
 
 _VERSION: Final = "fsr1"
+_OPTIONS: Final = {"same": "same_pids", "lives": "lifetimes"}
 _MOST_MOVES: Final = 100_000
-_PART: Final = re.compile(r"([a-z])(?:~(\d+)|(\d+))?|([A-Z])")
+_PART: Final = re.compile(r"([a-z])(?:~(\d+)|(\d+)|(\+))?|([A-Z])")
 
 
 class ScheduleToken(NamedTuple):
@@ -34,6 +36,8 @@ class ScheduleToken(NamedTuple):
         processes: The number of processes.
         filesystem: The filesystem model.
         crash: The crash model.
+        nodes: The number of nodes.
+        options: The other parts of the scenario that a replay needs: names of its fields that are true.
         schedule: The moves.
         digest: The digest of the calls.
     """
@@ -41,8 +45,24 @@ class ScheduleToken(NamedTuple):
     processes: int
     filesystem: str
     crash: str
+    nodes: int
+    options: tuple[str, ...]
     schedule: Schedule
     digest: str
+
+    def applied_to(self, scenario: Scenario) -> Scenario:
+        """Return the scenario with the processes and the models of this token."""
+        lives = [sum(choice == (rank, RESTARTED) for choice in self.schedule) for rank in range(self.processes)]
+        kills = sum(choice.given == KILLED for choice in self.schedule)
+        return scenario._replace(
+            processes=self.processes,
+            filesystem=self.filesystem,
+            crash=self.crash,
+            nodes=self.nodes,
+            kills=max(1, kills),
+            restarts=max(lives, default=0),
+            **{name: name in self.options for name in _OPTIONS.values()},
+        )
 
 
 def write(scenario: Scenario, moves: Sequence[Move]) -> str:
@@ -63,6 +83,8 @@ def write(scenario: Scenario, moves: Sequence[Move]) -> str:
         at += 1
         if choice.given == KILLED:
             parts.append(letter.upper())
+        elif choice.given == RESTARTED:
+            parts.append(f"{letter}+")
         elif choice.given != TRUTH:
             parts.append(f"{letter}~{choice.given}")
         else:
@@ -70,9 +92,10 @@ def write(scenario: Scenario, moves: Sequence[Move]) -> str:
             while at < len(moves) and moves[at].choice == choice:
                 count, at = count + 1, at + 1
             parts.append(letter + (str(count) if count > 1 else ""))
-    model = f"{scenario.processes}{scenario.filesystem}" + (
-        "" if scenario.crash == "none" else f"-{scenario.crash}"
-    )
+    told = [] if scenario.crash == "none" else [scenario.crash]
+    told += [] if scenario.nodes == 1 else [f"nodes{scenario.nodes}"]
+    told += [short for short, name in _OPTIONS.items() if getattr(scenario, name)]
+    model = "-".join([f"{scenario.processes}{scenario.filesystem}", *told])
     return f"{_VERSION}.{model}.{''.join(parts)}.{digest(moves)}"
 
 
@@ -89,11 +112,12 @@ def read(text: str) -> ScheduleToken:
         ExploreError: The text is not a token.
     """
     found = re.fullmatch(
-        rf"{_VERSION}\.(\d+)([a-z]+)(?:-([a-z]+))?\.([A-Za-z0-9~]*)\.([0-9a-f]{{4}})", text.strip()
+        rf"{_VERSION}\.(\d+)([a-z]+)((?:-[a-z]+\d*)*)\.([A-Za-z0-9~+]*)\.([0-9a-f]{{4}})", text.strip()
     )
     if found is None:
         raise ExploreError(f"{text!r} is not a schedule token; a token looks like fsr1.2posix.ab2a.e797")
-    processes, filesystem, crash, body, told = found.groups()
+    processes, filesystem, model, body, told = found.groups()
+    crash, nodes, options = _model(model.split("-")[1:])
     schedule: list[Choice] = []
     at = 0
     while at < len(body):
@@ -101,16 +125,30 @@ def read(text: str) -> ScheduleToken:
         if part is None:
             raise ExploreError(f"{text!r} is not a schedule token: {body[at:]!r} has no meaning")
         at = part.end()
-        letter, answer, count, killed = part.groups()
+        letter, answer, count, restarted, killed = part.groups()
         if killed:
             schedule.append(Choice(ord(killed) - ord("A"), KILLED))
+        elif restarted:
+            schedule.append(Choice(ord(letter) - ord("a"), RESTARTED))
         elif answer:
             schedule.append(Choice(ord(letter) - ord("a"), int(answer)))
         else:
             if int(count or 1) > _MOST_MOVES:
                 raise ExploreError(f"{text!r} is not a schedule token: {count} calls are too many")
             schedule += [Choice(ord(letter) - ord("a"))] * int(count or 1)
-    return ScheduleToken(int(processes), filesystem, crash or "none", tuple(schedule), told)
+    return ScheduleToken(int(processes), filesystem, crash, nodes, options, tuple(schedule), told)
+
+
+def _model(parts: list[str]) -> tuple[str, int, tuple[str, ...]]:
+    crash, nodes, options = "none", 1, []
+    for part in parts:
+        if part in _OPTIONS:
+            options.append(_OPTIONS[part])
+        elif part.startswith("nodes"):
+            nodes = int(part.removeprefix("nodes") or 1)
+        else:
+            crash = part
+    return crash, nodes, tuple(options)
 
 
 def digest(moves: Sequence[Move]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fsrace_lint.explore.moves import KILLED, TRUTH
+from fsrace_lint.explore.moves import KILLED, RESTARTED, TRUTH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +45,8 @@ def _told(move: Move) -> str:
 def _words(move: Move) -> str:
     if move.choice.given == KILLED:
         return f"KILLED {move.target}"
+    if move.choice.given == RESTARTED:
+        return f"STARTED AGAIN {move.target}"
     told = f"{move.name} {move.target}".rstrip()
     if move.result not in ("", "done"):
         told += f" -> {move.result}"
@@ -84,7 +86,7 @@ def reason(run: ScheduleRun) -> list[str]:
 def _between(moves: Sequence[Move], last: int) -> str:
     """Find an earlier call of this process on the same names, and a change by another process in between."""
     mine = moves[last]
-    if mine.choice.given not in (TRUTH, KILLED):
+    if mine.choice.given > TRUTH:
         return f"step {last + 1} ({mine.name} {mine.target}) got a stale answer"
     for changed in range(last - 1, -1, -1):
         other = moves[changed]

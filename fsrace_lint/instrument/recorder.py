@@ -97,13 +97,13 @@ class Recorder:
             self.reads("file", place.inode)
             self.reads("links", place.inode)
 
-    def reads(self, kind: str, inode: int) -> None:
-        """Record that a file or directory was read; `kind` is that of a `Key`."""
-        self._reads[kind, inode, ""] = None
+    def reads(self, kind: str, inode: int, name: str = "") -> None:
+        """Record that something was read; the parameters are the parts of a `Key`."""
+        self._reads[kind, inode, name] = None
 
-    def writes(self, kind: str, inode: int) -> None:
-        """Record that a file or directory was changed; `kind` is that of a `Key`."""
-        self._writes[kind, inode, ""] = None
+    def writes(self, kind: str, inode: int, name: str = "") -> None:
+        """Record that something was changed; the parameters are the parts of a `Key`."""
+        self._writes[kind, inode, name] = None
 
     def changed_links(self, place: ResolvedPath) -> None:
         """Record that the number of names of a file changed."""

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import itertools
 import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from support.sampling import bound
 
+from fsrace_lint.explore.identity import FIRST_PID
 from fsrace_lint.explore.moves import Choice, Move, NamedFootprint, Trace
 from fsrace_lint.explore.process.install import installed
 from fsrace_lint.explore.running import jobs
@@ -55,6 +57,28 @@ def locked(root: Path, operation: int) -> bool:
         os.close(descriptor)
 
 
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def locked_by_pid(root: Path) -> str:
+    try:
+        descriptor = os.open(root / "owner", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+    except FileExistsError:
+        owner = int((root / "owner").read_text() or 0)
+        if is_alive(owner):
+            return "busy"
+        os.unlink(root / "owner")
+        return "stale"
+    os.write(descriptor, str(os.getpid()).encode())
+    os.close(descriptor)
+    return "mine"
+
+
 def slept(root: Path, rank: int) -> float:
     time.sleep(1)
     os.path.exists(root / "f")
@@ -85,6 +109,14 @@ CALLS: dict[str, Call] = {
     "share lock": lambda root, _: locked(root, fcntl.LOCK_SH),
     "sleep": slept,
 }
+PROCESS_CALLS: dict[str, Call] = {
+    "other is alive": lambda _, rank: is_alive(FIRST_PID + 1 - rank),
+    "other is in /proc": lambda _, rank: os.path.exists(f"/proc/{FIRST_PID + 1 - rank}"),
+    "other is listed": lambda _, rank: str(FIRST_PID + 1 - rank) in os.listdir("/proc"),
+    "kill other": lambda _, rank: os.kill(FIRST_PID + 1 - rank, signal.SIGKILL),
+    "pid lock": lambda root, _: locked_by_pid(root),
+    "my pid": lambda root, rank: (root / f"pid{rank}").symlink_to(str(os.getpid())),
+}
 
 
 def scenario_of(program: Program, **options: object) -> Scenario:
@@ -96,7 +128,7 @@ def scenario_of(program: Program, **options: object) -> Scenario:
         results: list[object] = []
         for name in program[rank]:
             try:
-                results.append(CALLS[name](root, rank))
+                results.append((CALLS | PROCESS_CALLS)[name](root, rank))
             except OSError as error:
                 results.append(type(error).__name__)
         return results
@@ -175,6 +207,36 @@ def test_skipped_stale_answer_is_current_in_another_order(queries: list[str], mu
         every = outcomes_of_all_orders(scenario)
     assume(every is not None)
     assert reduced(scenario) == every
+
+
+lifetimes = st.tuples(
+    *[st.lists(st.sampled_from(sorted(CALLS | PROCESS_CALLS)), min_size=1, max_size=2)] * 2
+).filter(lambda program: any(name in PROCESS_CALLS for calls in program for name in calls))
+
+
+@checked
+@given(lifetimes)
+@example((["kill other"], ["mkdir d/e", "lock"]))  # the victim can have made any number of its calls
+def test_reduction_finds_every_outcome_of_processes_that_see_each_other(program: tuple[list[str]]) -> None:
+    assert_same_outcomes(scenario_of(list(program), lifetimes=True))
+
+
+@checked
+@given(lifetimes, st.booleans(), st.sampled_from([1, 2]))
+@example((["pid lock"], ["pid lock"]), False, 1)
+@example((["mkdir d/e"], ["other is alive"]), True, 1)
+def test_reduction_finds_every_outcome_of_restarts(
+    program: tuple[list[str]], same_pids: bool, kills: int
+) -> None:
+    restarted = scenario_of(
+        [calls[:1] for calls in program],
+        crash="kill",
+        kills=kills,
+        restarts=1,
+        same_pids=same_pids,
+        lifetimes=True,
+    )
+    assert_same_outcomes(restarted)
 
 
 @pytest.mark.parametrize(

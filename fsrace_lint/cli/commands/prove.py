@@ -47,6 +47,27 @@ Examples:
 @click.option("--crash", is_flag=True, help="Also kill one process, or all processes, before any call.")
 @click.option("--power-loss", is_flag=True, help="Like --crash, and also lose data that was not synced.")
 @click.option(
+    "--kills",
+    type=click.IntRange(1),
+    help="Maximum number of kills in a schedule; includes --crash.  [default: 1 with --crash]",
+)
+@click.option(
+    "--restarts",
+    type=click.IntRange(0),
+    default=0,
+    help="How many times each killed process starts again; includes --crash.",
+)
+@click.option(
+    "--same-pids", is_flag=True, help="A process that starts again gets its old process id; includes --crash."
+)
+@click.option(
+    "--nodes",
+    type=click.IntRange(1, 26),
+    default=1,
+    show_default=True,
+    help="Number of nodes to divide the processes among. Process ids can be equal on two nodes.",
+)
+@click.option(
     "--setup", metavar="NAME", help="Function that creates the initial files.  [default: setup, if defined]"
 )
 @click.option(
@@ -100,7 +121,9 @@ def prove(scenario: str, **choices: Any) -> None:
         raise click.UsageError(f"`{visible(scenario)}` does not name {what}; use FILE::FUNCTION")
     module = _loaded(Path(file))
     function = _named(module, name)
-    choices["crash"] = "power" if choices.pop("power_loss") else "kill" if choices["crash"] else "none"
+    kills = choices["crash"] or choices["kills"] or choices["restarts"] or choices["same_pids"]
+    choices["crash"] = "power" if choices.pop("power_loss") else "kill" if kills else "none"
+    choices["kills"] = choices["kills"] or 1
     choices["expected"] = _exceptions(module, choices.pop("expect"))
     for usual in ("setup", "check"):
         choices[usual] = _function(module, choices[usual], usual)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from fsrace_lint import instrument
 from fsrace_lint.explore import messages
+from fsrace_lint.explore.identity import Identity
 from fsrace_lint.explore.messages import CallRequest, Go
 from fsrace_lint.instrument.file_table import FileTable
 from fsrace_lint.instrument.interception import FilesystemCall
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-    from fsrace_lint.explore.messages import Meet, Pause
+    from fsrace_lint.explore.messages import Census, Living, Meet, Pause
     from fsrace_lint.instrument.model import Answer, CallOutcome
 
 T = TypeVar("T")
@@ -48,6 +49,10 @@ class Gate:
         rank: The rank of this process.
         now: Seconds on its clock since the start.
         gathered: The contributions of all processes to the current collective call.
+        identity: The identity of this process.
+        started: Seconds between the start of the run and the start of this process.
+        host: The name of its node; None for the real name.
+        living: The living processes of the node by process id, in a call that asks for them.
     """
 
     waits_for_locks = False
@@ -59,6 +64,10 @@ class Gate:
         self.rank = 0
         self.now = 0.0
         self.gathered: list[bytes] = []
+        self.identity = Identity()
+        self.started = 0.0
+        self.host: str | None = None
+        self.living: dict[int, Living] = {}
         self.looked_at_clock = False
         self._unobserved: list[str] = []
         self._reader, self._writer = -1, -1
@@ -98,14 +107,14 @@ class Gate:
             self._unobserved.append(text)
 
     def wait(
-        self, name: str, target: str, act: Callable[[Recorder, Answer | None], T], wait: Meet | Pause
+        self, name: str, target: str, act: Callable[[Recorder, Answer | None], T], wait: Meet | Pause | Census
     ) -> T:
-        """Stop before an operation other than a filesystem call, which waits for processes or for time."""
+        """Stop before an operation other than a filesystem call, which is about processes or time."""
         return self.intercept(
             FilesystemCall(name, target, act, Recorder(self.files.tree), mutates=False), wait
         )
 
-    def intercept(self, call: FilesystemCall[T], wait: Meet | Pause | None = None) -> T:
+    def intercept(self, call: FilesystemCall[T], wait: Meet | Pause | Census | None = None) -> T:
         """Stop before a call, make it when permitted, and keep its outcome."""
         frame = sys._getframe(1)
         state = "" if call.lookup is None else self._asked_again(call, outside(frame, OWN))
@@ -146,9 +155,16 @@ class Gate:
         self._asked = asked
         return state_of(frame) if asked == before and not self.looked_at_clock else ""
 
-    def end(self, **told: Any) -> NoReturn:
-        """Report the end of this process to the scheduler, and exit."""
+    def end(self, *, lingers: bool, **told: Any) -> NoReturn:
+        """Report the end of this process to the scheduler, and exit.
+
+        Args:
+            lingers: Whether the process stays in /proc until the scheduler ends it.
+            told: What the process reports.
+        """
         messages.send(self._writer, messages.Ended(self._taken(), **told))
+        while lingers:
+            self._heard()
         posix._exit(0)
 
     def _taken(self) -> CallOutcome | None:
@@ -166,6 +182,7 @@ class Gate:
                 posix._exit(1)
             if not go.stack:
                 self.now, self.gathered = go.now, go.gathered
+                self.living = {each.pid: each for each in go.living}
                 return go
             stack = traceback.extract_stack()
             own = [at for at, entry in enumerate(stack) if entry.filename.startswith(OWN)]

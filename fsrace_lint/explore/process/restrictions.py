@@ -1,4 +1,4 @@
-"""Operations that a scenario can use only in part: programs, signals, `fork()`, and some kinds of locks."""
+"""Operations that a scenario can use only in part: programs, `fork()`, and some kinds of locks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import posix
 import subprocess
 from typing import TYPE_CHECKING, Any
 
-from fsrace_lint.explore.process.clock import FIRST_PID
 from fsrace_lint.instrument.opaque_calls import OpaqueCalls
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ class Restrictions(OpaqueCalls):
         """Return the replacement of each original function."""
         return {
             subprocess.Popen.__init__: self._popen(),
-            posix.kill: self.kill,
             posix.fork: self._refusing("fork"),
             posix.forkpty: self._refusing("forkpty"),
             posix.lockf: self.lockf,
@@ -61,18 +59,6 @@ class Restrictions(OpaqueCalls):
                 popen(process, *args, **options)
 
         return start
-
-    def kill(self, pid: int, number: int) -> None:
-        """Send a signal to this process or its own child; other processes of the job accept only signal 0."""
-        rank = pid - FIRST_PID
-        if not self._gate.is_active() or rank < 0:
-            posix.kill(pid, number)
-        elif rank == self._gate.rank:
-            posix.kill(posix.getpid(), number)
-        elif number == 0:
-            self._gate.note("`os.kill(pid, 0)` always reports that the other process is alive")
-        else:
-            raise NotImplementedError("cannot explore signals between the processes of a scenario")
 
     def _refusing(self, name: str) -> Callable[..., Any]:
         original = getattr(posix, name)
