@@ -52,7 +52,9 @@ class ScheduleToken(NamedTuple):
 
     def applied_to(self, scenario: Scenario) -> Scenario:
         """Return the scenario with the processes and the models of this token."""
-        lives = [sum(choice == (rank, RESTARTED) for choice in self.schedule) for rank in range(self.processes)]
+        lives = [
+            sum(choice == (rank, RESTARTED) for choice in self.schedule) for rank in range(self.processes)
+        ]
         kills = sum(choice.given == KILLED for choice in self.schedule)
         return scenario._replace(
             processes=self.processes,

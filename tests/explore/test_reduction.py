@@ -209,34 +209,34 @@ def test_skipped_stale_answer_is_current_in_another_order(queries: list[str], mu
     assert reduced(scenario) == every
 
 
-lifetimes = st.tuples(
-    *[st.lists(st.sampled_from(sorted(CALLS | PROCESS_CALLS)), min_size=1, max_size=2)] * 2
-).filter(lambda program: any(name in PROCESS_CALLS for calls in program for name in calls))
+seeing = st.sampled_from(["other is alive", "other is in /proc", "other is listed", "kill other", "my pid"])
+seen = st.sampled_from(["mkdir d", "mkdir d/e", "rmdir d", "unlink f", "kill other", "my pid", "exists d"])
 
 
 @checked
-@given(lifetimes)
-@example((["kill other"], ["mkdir d/e", "lock"]))  # the victim can have made any number of its calls
-def test_reduction_finds_every_outcome_of_processes_that_see_each_other(program: tuple[list[str]]) -> None:
-    assert_same_outcomes(scenario_of(list(program), lifetimes=True))
-
-
-@checked
-@given(lifetimes, st.booleans(), st.sampled_from([1, 2]))
-@example((["pid lock"], ["pid lock"]), False, 1)
-@example((["mkdir d/e"], ["other is alive"]), True, 1)
-def test_reduction_finds_every_outcome_of_restarts(
-    program: tuple[list[str]], same_pids: bool, kills: int
+@given(st.lists(seeing, min_size=1, max_size=2), st.lists(seen, min_size=1, max_size=2))
+@example(["kill other"], ["mkdir d/e", "unlink f"])  # the victim can have made any number of its calls
+@example(["pid lock"], ["other is alive"])
+def test_reduction_finds_every_outcome_of_processes_that_see_each_other(
+    one: list[str], two: list[str]
 ) -> None:
-    restarted = scenario_of(
-        [calls[:1] for calls in program],
-        crash="kill",
-        kills=kills,
-        restarts=1,
-        same_pids=same_pids,
-        lifetimes=True,
-    )
-    assert_same_outcomes(restarted)
+    assert_same_outcomes(scenario_of([one, two], lifetimes=True))
+
+
+@checked
+@given(seeing, seen, st.booleans())
+@example("try lock", "lock", False)  # a process can be killed while it waits
+def test_reduction_finds_every_outcome_of_kills_that_are_seen(one: str, two: str, both: bool) -> None:
+    kills = 2 if both else 1
+    assert_same_outcomes(scenario_of([[one], [two]], crash="kill", kills=kills, lifetimes=True))
+
+
+@checked
+@given(seeing, seen, st.booleans())
+@example("other is alive", "mkdir d/e", True)
+def test_reduction_finds_every_outcome_of_restarts(one: str, two: str, same_pids: bool) -> None:
+    options = {"crash": "kill", "restarts": 1, "same_pids": same_pids, "lifetimes": True}
+    assert_same_outcomes(scenario_of([[one], [two]], **options))
 
 
 @pytest.mark.parametrize(

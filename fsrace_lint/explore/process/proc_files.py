@@ -129,7 +129,9 @@ class ProcFiles:
 
         pids = [INIT, LAUNCHER, *self._gate.wait("listdir", ROOT, act, Census())]
         with posix.scandir(ROOT) as entries:
-            others = [entry.name for entry in entries if not entry.name.isdigit() or is_child(int(entry.name))]
+            others = [
+                entry.name for entry in entries if not entry.name.isdigit() or is_child(int(entry.name))
+            ]
         names = sorted({*map(str, pids), *others})
         if original is posix.listdir:
             return [os.fsencode(name) for name in names] if encode else names

@@ -304,7 +304,12 @@ class ScheduleRun:
         return move
 
     def _lifetime_move(
-        self, choice: Choice, name: str, target: str = "", where: str = "", locks: frozenset[Name] = frozenset()
+        self,
+        choice: Choice,
+        name: str,
+        target: str = "",
+        where: str = "",
+        locks: frozenset[Name] = frozenset(),
     ) -> Move:
         """Record that a process starts or ends."""
         rank = self.ranks[choice.rank]
