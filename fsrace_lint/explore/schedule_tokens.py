@@ -52,18 +52,16 @@ class ScheduleToken(NamedTuple):
 
     def applied_to(self, scenario: Scenario) -> Scenario:
         """Return the scenario with the processes and the models of this token."""
-        lives = [
-            sum(choice == (rank, RESTARTED) for choice in self.schedule) for rank in range(self.processes)
-        ]
-        kills = sum(choice.given == KILLED for choice in self.schedule)
+        restarted = [choice.rank for choice in self.schedule if choice.given == RESTARTED]
         return scenario._replace(
             processes=self.processes,
             filesystem=self.filesystem,
             crash=self.crash,
             nodes=self.nodes,
-            kills=max(1, kills),
-            restarts=max(lives, default=0),
-            **{name: name in self.options for name in _OPTIONS.values()},
+            kills=max(1, sum(choice.given == KILLED for choice in self.schedule)),
+            restarts=max(map(restarted.count, restarted), default=0),
+            same_pids="same_pids" in self.options,
+            lifetimes="lifetimes" in self.options,
         )
 
 

@@ -10,6 +10,7 @@ import platform
 import signal
 import socket
 import sys
+import time
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,8 +106,9 @@ def test_killed_process_is_dead(is_alive: Callable[[int], bool]) -> None:
             named(root)
             (root / "locked").mkdir()
             (root / "locked").rmdir()
-        elif os.path.islink(root / "peer") and not is_alive(int(os.readlink(root / "peer"))):
-            if os.path.isdir(root / "locked"):
+        elif os.path.islink(root / "peer"):
+            is_dead = not is_alive(int(os.readlink(root / "peer")))
+            if is_dead and os.path.isdir(root / "locked"):
                 raise RuntimeError("stale")
 
     explore(work).assert_ok()
@@ -120,14 +122,9 @@ def test_waiting_for_the_end_of_another_process_ends() -> None:
         named(root, f"p{rank}")
         if rank == 0:
             while not os.path.islink(root / "p1"):
-                pause()
+                time.sleep(1)
             while by_signal(int(os.readlink(root / "p1"))):
-                pause()
-
-    def pause() -> None:
-        import time  # noqa: PLC0415  # replaced for the scenario
-
-        time.sleep(1)
+                time.sleep(1)
 
     result = explore(work)
     result.assert_ok()

@@ -183,6 +183,6 @@ def _boot_time() -> int:
 
 def _as_old_as(process: Living, found: os.stat_result, start: float) -> os.stat_result:
     moment = start + process.started
-    times = {name: moment for name in ("st_atime", "st_mtime", "st_ctime")}
+    times = dict.fromkeys(("st_atime", "st_mtime", "st_ctime"), moment)
     times |= {f"{name}_ns": int(moment * 1e9) for name in list(times)}
     return os.stat_result((*found[:7], *[int(moment)] * 3), times)
