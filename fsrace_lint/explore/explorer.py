@@ -14,6 +14,7 @@ from fsrace_lint.explore.errors import ExploreError, Nondeterministic, ScenarioE
 from fsrace_lint.explore.exploration_result import Coverage, FailingSchedule, Result
 from fsrace_lint.explore.moves import EVERYTHING, Choice, switches
 from fsrace_lint.explore.running import jobs, stage
+from fsrace_lint.explore.running.run import LifetimesMatter
 from fsrace_lint.explore.scenario import Bounds, Scenario
 from fsrace_lint.explore.search.bounded import Bounded, Sampled
 from fsrace_lint.explore.search.director import Director, onward
@@ -45,6 +46,10 @@ def explore(
     expected: tuple[type[BaseException], ...] | type[BaseException] = (),
     filesystem: str = "posix",
     crash: str = "none",
+    kills: int = 1,
+    restarts: int = 0,
+    same_pids: bool = False,
+    nodes: int = 1,
     distributed: bool = False,
     max_schedules: int = 10_000,
     preemptions: int | None = None,
@@ -74,6 +79,11 @@ def explore(
             "nfs-data", "nfs-handles", "nfs-nolock", or "nfs" for all but the last.
         crash: "none", "kill" to also kill one process or all processes at any call, "power" to also lose
             names and data that were not synced, or "power-unordered" to lose names in any order.
+        kills: The maximum number of processes that are killed in a schedule, with crashes.
+        restarts: The number of times that each killed process starts again, beside the others.
+        same_pids: Whether a process that starts again gets its old process id, as in a container.
+        nodes: The number of nodes that the processes are divided among. Each has a host name, and its own
+            process ids, which can be equal.
         distributed: Whether to replace the barriers and object collectives of `torch.distributed`.
         max_schedules: The maximum number of schedules to run in the systematic search.
         preemptions: The maximum number of times to preempt a process that could continue, or None.
@@ -105,12 +115,11 @@ def explore(
         distributed,
         step_timeout,
         allow_outside,
-    ).validated()
+    )
+    scenario = scenario._replace(kills=kills, restarts=restarts, same_pids=same_pids, nodes=nodes).validated()
     token = None if replay is None else schedule_tokens.read(replay)
     if token is not None:
-        scenario = scenario._replace(
-            processes=token.processes, filesystem=token.filesystem, crash=token.crash
-        ).validated()
+        scenario = token.applied_to(scenario).validated()
     bounds = Bounds(max_schedules, preemptions, samples, seed, shrink_runs if shrink else 0)
     return _explored(scenario, bounds, token)
 
@@ -119,13 +128,23 @@ def _explored(scenario: Scenario, bounds: Bounds, token: schedule_tokens.Schedul
     from fsrace_lint.explore.process.install import installed  # noqa: PLC0415  # not importable on Windows
 
     start = time.monotonic()
+    needs_lifetimes = scenario.lifetimes or scenario.restarts > 0
     with stage.scratch(scenario.name) as folder, jobs.together():
         place = stage.Stage(folder, scenario.setup, scenario.check, scenario.step_timeout)
         gates = installed(float(place.began + 1), str(place.top), place.watch)
         with contextlib.closing(place.watch), gates as gate:
-            explorer = _Explorer(Director(scenario, place, gate), bounds)
-            result = explorer.search() if token is None else explorer.replay(token)
-    return result._replace(seconds=time.monotonic() - start, runs=explorer.runs)
+            director = Director(scenario._replace(lifetimes=needs_lifetimes), place, gate)
+            try:
+                result = _result(director, bounds, token)
+            except LifetimesMatter:
+                director.follow_lifetimes()
+                result = _result(director, bounds, token)
+    return result._replace(seconds=time.monotonic() - start, runs=director.runs)
+
+
+def _result(director: Director, bounds: Bounds, token: schedule_tokens.ScheduleToken | None) -> Result:
+    explorer = _Explorer(director, bounds)
+    return explorer.search() if token is None else explorer.replay(token)
 
 
 HANG_PATIENCE: Final = 2.0
@@ -151,11 +170,6 @@ class _Explorer:
         self._schedules = 0
         self._crash_bound = ""
         self._width = shutil.get_terminal_size((0, 0)).columns
-
-    @property
-    def runs(self) -> int:
-        """The number of runs that were started."""
-        return self._director.runs
 
     def search(self) -> Result:
         """Run schedules until one fails, all have run, or a bound is reached."""
@@ -280,14 +294,14 @@ class _Explorer:
 
         def alone(run: ScheduleRun) -> Choice | None:
             is_possible = rank in run.ready() and len(run.trace.moves) < MOST_ALONE
-            return Choice(rank) if is_possible else None
+            return run.first_choice(rank) if is_possible else None
 
         def others_after(calls: int, run: ScheduleRun) -> Choice | None:
             is_next = len(run.trace.moves) < calls or run.ready() == [rank]
-            return Choice(rank) if is_next else onward(run, [rank])
+            return run.first_choice(rank) if is_next else onward(run, [rank])
 
         def in_turn(run: ScheduleRun) -> Choice | None:
-            return Choice(min(run.ready(), key=lambda each: run.ranks[each].made))
+            return run.first_choice(min(run.ready(), key=lambda each: run.ranks[each].made))
 
         calls = sum(move.choice.rank == rank for move in failed.trace.moves)
         return (

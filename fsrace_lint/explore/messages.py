@@ -58,6 +58,30 @@ class Unseen(NamedTuple):
         return f"not controlled: {' '.join(filter(None, self))}" if self.place else self.what
 
 
+class Census(msgspec.Struct, frozen=True, tag="census", array_like=True):
+    """Needs to know which processes of the node are alive, and can kill one of them.
+
+    Attributes:
+        victim: The process id of the process to kill, or 0.
+    """
+
+    victim: int = 0
+
+
+class Living(msgspec.Struct, frozen=True, array_like=True):
+    """A process that is alive.
+
+    Attributes:
+        pid: Its process id.
+        real: The process id that the kernel gave it.
+        started: Seconds on the wall clock between the start of the run and its start.
+    """
+
+    pid: int
+    real: int
+    started: float
+
+
 class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
     """A process is about to make a call and requests permission.
 
@@ -68,7 +92,7 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
         mutates: Whether the call can change anything.
         lookup: Set if a weak cache can answer the call.
         lock: The lock that the call waits for.
-        wait: Set if the call must wait for other processes in another way.
+        wait: Set if the call must wait for other processes in another way, or asks for them.
         outcome: The outcome of the previous call.
         state: Identifies the state of the program if it makes the same lookup twice in a row.
         unseen: What the process did since its last message that is not controlled.
@@ -80,7 +104,7 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
     mutates: bool
     lookup: Lookup | None = None
     lock: AdvisoryLock | None = None
-    wait: Meet | Pause | None = None
+    wait: Meet | Pause | Census | None = None
     outcome: CallOutcome | None = None
     state: str = ""
     unseen: list[Unseen] = []
@@ -121,12 +145,14 @@ class Go(msgspec.Struct, frozen=True, array_like=True):
         gathered: The contributions of all processes to a collective.
         traced: Whether the process sends its stack with each call, and keeps its output; only in its first
             message.
+        living: The processes of the node that are alive, if the call asks for them.
     """
 
     now: float = 0.0
     answer: Answer | None = None
     gathered: list[bytes] = []
     traced: bool = False
+    living: list[Living] = []
 
 
 FromProcess = CallRequest | Ended

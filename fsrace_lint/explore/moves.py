@@ -12,8 +12,11 @@ if TYPE_CHECKING:
 
     from fsrace_lint.explore.code_places import Frame
 
-TRUTH, KILLED = 0, -1
-"""What a process gets: the true answer, the k-th stale answer (k > 0), or a kill -9 instead of its call."""
+from fsrace_lint.instrument.model import PROCESSES
+
+TRUTH, KILLED, RESTARTED = 0, -1, -2
+"""What a process gets: the true answer, the k-th stale answer (k > 0), or a kill -9 instead of its call; a
+killed process gets another start."""
 
 Name = tuple[str, str, str]
 """A key of a footprint whose inode has a name that is the same in every run with the same moves."""
@@ -92,6 +95,7 @@ class Move(NamedTuple):
         now: The clock of the process after the call.
         waited: The lock that the call waited for, if any.
         dropped: The locks that the call released.
+        victim: The process that the call killed, if any.
     """
 
     choice: Choice
@@ -103,6 +107,7 @@ class Move(NamedTuple):
     now: float = 0.0
     waited: Name | None = None
     dropped: frozenset[Name] = frozenset()
+    victim: int | None = None
 
     @property
     def where(self) -> str:
@@ -111,8 +116,8 @@ class Move(NamedTuple):
 
     @property
     def has_changed(self) -> bool:
-        """Whether the move changed anything."""
-        return bool(self.footprint.changes)
+        """Whether the move changed anything but the set of living processes."""
+        return any(kind not in PROCESSES for kind, _, _ in self.footprint.changes)
 
 
 class Trace:

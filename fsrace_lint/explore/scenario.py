@@ -39,6 +39,11 @@ class Scenario(NamedTuple):
         filesystem: "posix", or some of the other `FILESYSTEMS`, with commas between them.
         crash: "none", "kill" for kill -9, "power" for a power failure, or "power-unordered" for one that can
             undo a call on a name without undoing later ones.
+        kills: The maximum number of processes that are killed in a run.
+        restarts: The number of times that each process starts again after a kill.
+        same_pids: Whether a process that starts again has the process id that it had before.
+        nodes: The number of nodes that the processes are divided among.
+        lifetimes: Whether the start and the end of a process are moves, because another process can see them.
         distributed: Whether to replace `torch.distributed` with a stub.
         step_timeout: The maximum number of seconds between two calls of a process.
         allow_outside: Whether the processes may change files outside of the temporary directory.
@@ -57,6 +62,11 @@ class Scenario(NamedTuple):
     step_timeout: float = 10.0
     allow_outside: bool = False
     most_moves: int = 5000
+    kills: int = 1
+    restarts: int = 0
+    same_pids: bool = False
+    nodes: int = 1
+    lifetimes: bool = False
 
     @property
     def name(self) -> str:
@@ -88,6 +98,15 @@ class Scenario(NamedTuple):
                 raise ExploreError(f"unknown filesystem {name!r}: choose from {', '.join(FILESYSTEMS)}")
         if self.crash not in CRASHES:
             raise ExploreError(f"unknown crash {self.crash!r}: choose one of {', '.join(CRASHES)}")
+        if not 1 <= self.nodes <= self.processes or self.processes % self.nodes:
+            raise ExploreError(
+                f"cannot divide {self.processes} processes among {self.nodes} nodes: each node needs the same"
+                " number of processes"
+            )
+        if self.kills < 1 or self.restarts < 0:
+            raise ExploreError("invalid number of kills or restarts: choose at least 1 kill and 0 restarts")
+        if self.crash == "none" and (self.kills > 1 or self.restarts or self.same_pids):
+            raise ExploreError('kills and restarts need crashes: choose `crash="kill"` or `crash="power"`')
         if not 0 < self.step_timeout <= LONGEST_STEP:
             raise ExploreError(
                 f"invalid timeout of {self.step_timeout} s: choose more than 0 s, and at most one day"

@@ -3,8 +3,9 @@
     fsr1.2posix.a3ba~1B.5f2c
 
 This means: two processes on a POSIX filesystem. Process 0 makes three calls, and process 1 makes one. Process
-0 makes one call that gets its first stale answer, and process 1 is killed instead of its next call. The last
-part is four digits of a digest of the calls, which detects that the code has changed.
+0 makes one call that gets its first stale answer, and process 1 is killed instead of its next call; "b+"
+would start it again. The last part is four digits of a digest of the calls, which detects that the code has
+changed.
 """
 
 from __future__ import annotations
@@ -14,18 +15,31 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsrace_lint.explore.errors import ExploreError
-from fsrace_lint.explore.moves import KILLED, TRUTH, Choice
-from fsrace_lint.explore.scenario import CRASHES
+from fsrace_lint.explore.moves import KILLED, RESTARTED, TRUTH, Choice
+from fsrace_lint.explore.scenario import CRASHES, FILESYSTEMS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from fsrace_lint.explore.moves import Move, Schedule
     from fsrace_lint.explore.scenario import Scenario
 
 _VERSION: Final = "fsr1"
+_OPTIONS: Final = {"same": "same_pids", "lives": "lifetimes"}
 _MOST_MOVES: Final = 100_000
-_PART: Final = re.compile(r"([a-z])(?:~(\d+)|(\d+))?|([A-Z])")
+_PART: Final = re.compile(r"([a-z])(?:~(\d+)|(\d+)|(\+))?|([A-Z])")
+
+
+def _one_of(words: Iterable[str]) -> str:
+    """Return a pattern that prefers the longest word."""
+    return "|".join(sorted(words, key=len, reverse=True))
+
+
+_TOKEN: Final = re.compile(
+    rf"{_VERSION}\.(?P<processes>\d+)(?P<filesystem>(?:{_one_of(FILESYSTEMS)})(?:,(?:{_one_of(FILESYSTEMS)}))*)"
+    rf"(?:-(?P<crash>{_one_of(CRASHES)}))?(?:-nodes(?P<nodes>\d+))?"
+    rf"(?P<options>(?:-(?:{_one_of(_OPTIONS)}))*)\.(?P<body>[A-Za-z0-9~+]*)\.(?P<digest>[0-9a-f]{{4}})"
+)
 
 
 class ScheduleToken(NamedTuple):
@@ -35,6 +49,8 @@ class ScheduleToken(NamedTuple):
         processes: The number of processes.
         filesystem: The filesystem model.
         crash: The crash model.
+        nodes: The number of nodes.
+        options: The other parts of the scenario that a replay needs: names of its fields that are true.
         schedule: The moves.
         digest: The digest of the calls.
     """
@@ -42,8 +58,24 @@ class ScheduleToken(NamedTuple):
     processes: int
     filesystem: str
     crash: str
+    nodes: int
+    options: tuple[str, ...]
     schedule: Schedule
     digest: str
+
+    def applied_to(self, scenario: Scenario) -> Scenario:
+        """Return the scenario with the processes and the models of this token."""
+        restarted = [choice.rank for choice in self.schedule if choice.given == RESTARTED]
+        return scenario._replace(
+            processes=self.processes,
+            filesystem=self.filesystem,
+            crash=self.crash,
+            nodes=self.nodes,
+            kills=max(1, sum(choice.given == KILLED for choice in self.schedule)),
+            restarts=max(map(restarted.count, restarted), default=0),
+            same_pids="same_pids" in self.options,
+            lifetimes="lifetimes" in self.options,
+        )
 
 
 def write(scenario: Scenario, moves: Sequence[Move]) -> str:
@@ -64,6 +96,8 @@ def write(scenario: Scenario, moves: Sequence[Move]) -> str:
         at += 1
         if choice.given == KILLED:
             parts.append(letter.upper())
+        elif choice.given == RESTARTED:
+            parts.append(f"{letter}+")
         elif choice.given != TRUTH:
             parts.append(f"{letter}~{choice.given}")
         else:
@@ -71,9 +105,10 @@ def write(scenario: Scenario, moves: Sequence[Move]) -> str:
             while at < len(moves) and moves[at].choice == choice:
                 count, at = count + 1, at + 1
             parts.append(letter + (str(count) if count > 1 else ""))
-    model = f"{scenario.processes}{scenario.filesystem}" + (
-        "" if scenario.crash == "none" else f"-{scenario.crash}"
-    )
+    told = [] if scenario.crash == "none" else [scenario.crash]
+    told += [] if scenario.nodes == 1 else [f"nodes{scenario.nodes}"]
+    told += [short for short, name in _OPTIONS.items() if getattr(scenario, name)]
+    model = "-".join([f"{scenario.processes}{scenario.filesystem}", *told])
     return f"{_VERSION}.{model}.{''.join(parts)}.{digest(moves)}"
 
 
@@ -89,12 +124,11 @@ def read(text: str) -> ScheduleToken:
     Raises:
         ExploreError: The text is not a token.
     """
-    found = re.fullmatch(rf"{_VERSION}\.(\d+)([a-z,-]+)\.([A-Za-z0-9~]*)\.([0-9a-f]{{4}})", text.strip())
+    found = _TOKEN.fullmatch(text.strip())
     if found is None:
         raise ExploreError(f"{text!r} is not a schedule token; a token looks like fsr1.2posix.ab2a.e797")
-    processes, model, body, told = found.groups()
-    crash = next((each for each in CRASHES[::-1] if model.endswith(f"-{each}")), "none")
-    filesystem = model.removesuffix(f"-{crash}")
+    body, crash = found["body"], found["crash"] or "none"
+    options = tuple(_OPTIONS[each] for each in found["options"].split("-")[1:])
     schedule: list[Choice] = []
     at = 0
     while at < len(body):
@@ -102,16 +136,26 @@ def read(text: str) -> ScheduleToken:
         if part is None:
             raise ExploreError(f"{text!r} is not a schedule token: {body[at:]!r} has no meaning")
         at = part.end()
-        letter, answer, count, killed = part.groups()
+        letter, answer, count, restarted, killed = part.groups()
         if killed:
             schedule.append(Choice(ord(killed) - ord("A"), KILLED))
+        elif restarted:
+            schedule.append(Choice(ord(letter) - ord("a"), RESTARTED))
         elif answer:
             schedule.append(Choice(ord(letter) - ord("a"), int(answer)))
         else:
             if int(count or 1) > _MOST_MOVES:
                 raise ExploreError(f"{text!r} is not a schedule token: {count} calls are too many")
             schedule += [Choice(ord(letter) - ord("a"))] * int(count or 1)
-    return ScheduleToken(int(processes), filesystem, crash, tuple(schedule), told)
+    return ScheduleToken(
+        int(found["processes"]),
+        found["filesystem"],
+        crash,
+        int(found["nodes"] or 1),
+        options,
+        tuple(schedule),
+        found["digest"],
+    )
 
 
 def digest(moves: Sequence[Move]) -> str:

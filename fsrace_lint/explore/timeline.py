@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.explore.moves import KILLED, TRUTH
+from fsrace_lint.explore.moves import KILLED, RESTARTED, TRUTH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,6 +72,8 @@ def plain(text: str) -> str:
 def _words(move: Move) -> str:
     if move.choice.given == KILLED:
         return f"KILLED {move.target}"
+    if move.choice.given == RESTARTED:
+        return f"STARTED AGAIN {move.target}"
     words = f"{move.name} {move.target}".rstrip()
     if move.result not in ("", "done"):
         words += f" -> {move.result}"

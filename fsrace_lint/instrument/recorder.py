@@ -116,13 +116,13 @@ class Recorder:
             self.reads("file", place.inode)
             self.reads("links", place.inode)
 
-    def reads(self, kind: str, inode: int) -> None:
-        """Record that a file or directory was read; `kind` is that of a `Key`."""
-        self._reads[kind, inode, ""] = None
+    def reads(self, kind: str, inode: int, name: str = "") -> None:
+        """Record that something was read; the parameters are the parts of a `Key`."""
+        self._reads[kind, inode, name] = None
 
-    def writes(self, kind: str, inode: int) -> None:
-        """Record that a file or directory was changed; `kind` is that of a `Key`."""
-        self._writes[kind, inode, ""] = None
+    def writes(self, kind: str, inode: int, name: str = "") -> None:
+        """Record that something was changed; the parameters are the parts of a `Key`."""
+        self._writes[kind, inode, name] = None
 
     def refreshed_cache(self, inode: int, *, is_folder: bool = False) -> None:
         """Record that a network filesystem asked the server for the current attributes and data of a file."""

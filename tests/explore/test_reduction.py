@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import itertools
 import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from support.sampling import bound
 
+from fsrace_lint.explore.identity import FIRST_PID
 from fsrace_lint.explore.moves import Choice, Move, NamedFootprint, Trace
 from fsrace_lint.explore.process.install import installed
 from fsrace_lint.explore.running import jobs
@@ -55,6 +57,28 @@ def locked(root: Path, operation: int) -> bool:
         os.close(descriptor)
 
 
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def locked_by_pid(root: Path) -> str:
+    try:
+        descriptor = os.open(root / "owner", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+    except FileExistsError:
+        owner = int((root / "owner").read_text() or 0)
+        if is_alive(owner):
+            return "busy"
+        os.unlink(root / "owner")
+        return "stale"
+    os.write(descriptor, str(os.getpid()).encode())
+    os.close(descriptor)
+    return "mine"
+
+
 def slept(root: Path, rank: int) -> float:
     time.sleep(1)
     os.path.exists(root / "f")
@@ -85,6 +109,14 @@ CALLS: dict[str, Call] = {
     "share lock": lambda root, _: locked(root, fcntl.LOCK_SH),
     "sleep": slept,
 }
+PROCESS_CALLS: dict[str, Call] = {
+    "other is alive": lambda _, rank: is_alive(FIRST_PID + 1 - rank),
+    "other is in /proc": lambda _, rank: os.path.exists(f"/proc/{FIRST_PID + 1 - rank}"),
+    "other is listed": lambda _, rank: str(FIRST_PID + 1 - rank) in os.listdir("/proc"),
+    "kill other": lambda _, rank: os.kill(FIRST_PID + 1 - rank, signal.SIGKILL),
+    "pid lock": lambda root, _: locked_by_pid(root),
+    "my pid": lambda root, rank: (root / f"pid{rank}").symlink_to(str(os.getpid())),
+}
 
 
 def scenario_of(program: Program, **options: object) -> Scenario:
@@ -96,7 +128,7 @@ def scenario_of(program: Program, **options: object) -> Scenario:
         results: list[object] = []
         for name in program[rank]:
             try:
-                results.append(CALLS[name](root, rank))
+                results.append((CALLS | PROCESS_CALLS)[name](root, rank))
             except OSError as error:
                 results.append(type(error).__name__)
         return results
@@ -175,6 +207,36 @@ def test_skipped_stale_answer_is_current_in_another_order(queries: list[str], mu
         every = outcomes_of_all_orders(scenario)
     assume(every is not None)
     assert reduced(scenario) == every
+
+
+seeing = st.sampled_from(["other is alive", "other is in /proc", "other is listed", "kill other", "my pid"])
+seen = st.sampled_from(["mkdir d", "mkdir d/e", "rmdir d", "unlink f", "kill other", "my pid", "exists d"])
+
+
+@checked
+@given(st.lists(seeing, min_size=1, max_size=2), st.lists(seen, min_size=1, max_size=2))
+@example(["kill other"], ["mkdir d/e", "unlink f"])  # the victim can have made any number of its calls
+@example(["pid lock"], ["other is alive"])
+def test_reduction_finds_every_outcome_of_processes_that_see_each_other(
+    one: list[str], two: list[str]
+) -> None:
+    assert_same_outcomes(scenario_of([one, two], lifetimes=True))
+
+
+@checked
+@given(seeing, seen, st.booleans())
+@example("try lock", "lock", False)  # a process can be killed while it waits
+def test_reduction_finds_every_outcome_of_kills_that_are_seen(one: str, two: str, both: bool) -> None:
+    kills = 2 if both else 1
+    assert_same_outcomes(scenario_of([[one], [two]], crash="kill", kills=kills, lifetimes=True))
+
+
+@checked
+@given(seeing, seen, st.booleans())
+@example("other is alive", "mkdir d/e", True)
+def test_reduction_finds_every_outcome_of_restarts(one: str, two: str, same_pids: bool) -> None:
+    options = {"crash": "kill", "restarts": 1, "same_pids": same_pids, "lifetimes": True}
+    assert_same_outcomes(scenario_of([[one], [two]], **options))
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,27 @@ Examples:
     "--power-loss-unordered", is_flag=True, help="Like --power-loss, but names are lost in any order."
 )
 @click.option(
+    "--kills",
+    type=click.IntRange(1),
+    help="Maximum number of kills in a schedule; includes --crash.  [default: 1 with --crash]",
+)
+@click.option(
+    "--restarts",
+    type=click.IntRange(0),
+    default=0,
+    help="How many times each killed process starts again; includes --crash.",
+)
+@click.option(
+    "--same-pids", is_flag=True, help="A process that starts again gets its old process id; includes --crash."
+)
+@click.option(
+    "--nodes",
+    type=click.IntRange(1, 26),
+    default=1,
+    show_default=True,
+    help="Number of nodes to divide the processes among. Process ids can be equal on two nodes.",
+)
+@click.option(
     "--setup", metavar="NAME", help="Function that creates the initial files.  [default: setup, if defined]"
 )
 @click.option(
@@ -149,12 +170,14 @@ def prove(scenario: str, form: str, html: Path | None, **choices: Any) -> None:
         raise click.UsageError(f"`{visible(scenario)}` does not name {what}; use FILE::FUNCTION")
     module = _loaded(Path(file))
     function = _named(module, name)
+    kills = choices["crash"] or choices["kills"] or choices["restarts"] or choices["same_pids"]
     crashes = {
         "power-unordered": choices.pop("power_loss_unordered"),
         "power": choices.pop("power_loss"),
-        "kill": choices["crash"],
+        "kill": kills,
     }
     choices["crash"] = next((crash for crash, chosen in crashes.items() if chosen), "none")
+    choices["kills"] = choices["kills"] or 1
     choices["expected"] = _exceptions(module, choices.pop("expect"))
     for usual in ("setup", "check"):
         choices[usual] = _function(module, choices[usual], usual)

@@ -25,8 +25,6 @@ SKEW: Final = 1.0
 PATIENCE: Final = 50
 """The number of clock reads without a sleep after which each further read advances the clock by one second.
 """
-FIRST_PID: Final = 5_000_000
-"""The process id of rank 0; no kernel gives a real process such a number."""
 # the original functions, before a process replaces its own
 _datetime = datetime.datetime
 _time, _monotonic, _sleep = time.time, time.monotonic, time.sleep
@@ -59,7 +57,6 @@ class Clock:
             time.gmtime: self._of_now(time.gmtime),
             time.ctime: self._of_now(time.ctime),
             time.strftime: self._strftime(time.strftime, time.localtime),
-            posix.getpid: lambda: FIRST_PID + self._gate.rank if self._gate.is_active() else posix.getpid(),
             posix.urandom: self.urandom,
             _datetime: self._virtual_datetime(),
             tempfile._get_candidate_names: self._candidates,  # type: ignore[attr-defined]
@@ -89,7 +86,7 @@ class Clock:
         if not self._gate.is_active():
             return posix.urandom(size)
         self._drawn += 1
-        seed = f"{self._gate.rank}.{self._drawn}".encode()
+        seed = f"{self._gate.identity.seed}.{self._drawn}".encode()
         return hashlib.shake_256(seed).digest(size)
 
     def sleep(self, seconds: float) -> None:

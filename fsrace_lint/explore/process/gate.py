@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from fsrace_lint.explore import code_places, messages
 from fsrace_lint.explore.code_places import OWN
+from fsrace_lint.explore.identity import Identity
 from fsrace_lint.explore.messages import CallRequest, Go, Unseen
 from fsrace_lint.instrument.file_table import FileTable
 from fsrace_lint.instrument.interception import FilesystemCall
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from fsrace_lint.explore.code_places import Frame
-    from fsrace_lint.explore.messages import Meet, Pause
+    from fsrace_lint.explore.messages import Census, Living, Meet, Pause
     from fsrace_lint.instrument.model import Answer, CallOutcome
     from fsrace_lint.instrument.tree_watch import TreeWatch
 
@@ -49,6 +50,10 @@ class Gate:
         is_inside: Whether an intercepted call is running, or the explorer itself.
         gathered: The contributions of all processes to the current collective call.
         is_traced: Whether each request includes the stack.
+        identity: The identity of this process.
+        started: Seconds between the start of the run and the start of this process.
+        host: The name of its node; None for the real name.
+        living: The living processes of the node by process id, in a call that asks for them.
     """
 
     waits_for_locks = False
@@ -63,6 +68,10 @@ class Gate:
         self.now = 0.0
         self.gathered: list[bytes] = []
         self.is_traced = False
+        self.identity = Identity()
+        self.started = 0.0
+        self.host: str | None = None
+        self.living: dict[int, Living] = {}
         self.looked_at_clock = False
         self.captured: list[str] = []
         self.has_imported = False
@@ -190,14 +199,14 @@ class Gate:
             self.note(f"C, C++, or Rust code {word}", shown, place)
 
     def wait(
-        self, name: str, target: str, act: Callable[[Recorder, Answer | None], T], wait: Meet | Pause
+        self, name: str, target: str, act: Callable[[Recorder, Answer | None], T], wait: Meet | Pause | Census
     ) -> T:
-        """Stop before an operation other than a filesystem call, which waits for processes or for time."""
+        """Stop before an operation other than a filesystem call, which is about processes or time."""
         return self.intercept(
             FilesystemCall(name, target, act, Recorder(self.files.tree), mutates=False), wait
         )
 
-    def intercept(self, call: FilesystemCall[T], wait: Meet | Pause | None = None) -> T:
+    def intercept(self, call: FilesystemCall[T], wait: Meet | Pause | Census | None = None) -> T:
         """Stop before a call, make it when permitted, and keep its outcome."""
         with self.aside():
             self._look_for_unseen(f"before {self.spot()}")
@@ -247,9 +256,16 @@ class Gate:
         self._asked = asked
         return state_of(frame) if asked == before and not self.looked_at_clock else ""
 
-    def end(self, **told: Any) -> NoReturn:
-        """Report the end of this process to the scheduler, and exit."""
+    def end(self, *, lingers: bool, **told: Any) -> NoReturn:
+        """Report the end of this process to the scheduler, and exit.
+
+        Args:
+            lingers: Whether the process stays in /proc until the scheduler ends it.
+            told: What the process reports.
+        """
         messages.send(self._writer, messages.Ended(self._taken(), unseen=self._taken_notes(), **told))
+        while lingers:
+            self._heard()
         posix._exit(0)
 
     def _taken(self) -> CallOutcome | None:
@@ -266,6 +282,7 @@ class Gate:
         except messages.Closed:
             posix._exit(1)
         self.now, self.gathered = go.now, go.gathered
+        self.living = {each.pid: each for each in go.living}
         return go
 
     def _stack(self, frame: FrameType | None) -> list[Frame]:

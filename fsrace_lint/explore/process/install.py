@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from fsrace_lint.explore.process.clock import Clock, reduced
 from fsrace_lint.explore.process.gate import Gate
+from fsrace_lint.explore.process.proc_files import ProcFiles
+from fsrace_lint.explore.process.process_calls import ProcessCalls
 from fsrace_lint.explore.process.restrictions import Restrictions
 from fsrace_lint.instrument.opaque_calls import OpaqueCalls
 from fsrace_lint.instrument.patching import replaced, replacements
@@ -37,6 +39,7 @@ def installed(start: float, top: str, watch: TreeWatch) -> Iterator[Gate]:
     table = replacements(gate, gate.files)
     gate.rescan = OpaqueCalls(gate, gate.files).replace_late
     table |= Clock(gate).replacements() | Restrictions(gate, table).replacements()
+    table |= ProcessCalls(gate).replacements() | ProcFiles(gate, table).replacements()
     # C code creates `datetime` objects of the original class
     copyreg.dispatch_table[_datetime] = reduced
     try:

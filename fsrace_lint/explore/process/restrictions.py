@@ -1,4 +1,4 @@
-"""Operations that a scenario can use only in part: programs, signals, `fork()`, and some kinds of locks."""
+"""Operations that a scenario can use only in part: programs, `fork()`, and some kinds of locks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import os
 import subprocess
 from typing import TYPE_CHECKING, Any
 
-from fsrace_lint.explore.process.clock import FIRST_PID
 from fsrace_lint.instrument.kernel import posix
 from fsrace_lint.instrument.opaque_calls import OpaqueCalls
 
@@ -43,7 +42,6 @@ class Restrictions(OpaqueCalls):
             subprocess.Popen.__init__: self._popen(),
             **{start: self._starting(start) for start in _THREADS},
             _posixsubprocess.fork_exec: self._forking(_posixsubprocess.fork_exec),
-            posix.kill: self.kill,
             posix.fork: self._refusing("fork"),
             posix.forkpty: self._refusing("forkpty"),
             posix.lockf: self.lockf,
@@ -68,18 +66,6 @@ class Restrictions(OpaqueCalls):
                 popen(process, *args, **options)
 
         return start
-
-    def kill(self, pid: int, number: int) -> None:
-        """Send a signal to this process or its own child; other processes of the job accept only signal 0."""
-        rank = pid - FIRST_PID
-        if not self._gate.is_active() or rank < 0:
-            posix.kill(pid, number)
-        elif rank == self._gate.rank:
-            posix.kill(posix.getpid(), number)
-        elif number == 0:
-            self._gate.note("`os.kill(pid, 0)` always reports that the other process is alive")
-        else:
-            raise NotImplementedError("cannot explore signals between the processes of a scenario")
 
     def _starting(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def start(*args: Any, **options: Any) -> Any:

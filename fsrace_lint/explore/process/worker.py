@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import os
 import pathlib
 import pickle
+import platform
 import random
 import signal
 import sys
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from fsrace_lint.explore import messages
 from fsrace_lint.explore.code_places import traceback_of
-from fsrace_lint.explore.process import evidence
+from fsrace_lint.explore.process import evidence, leaving
 from fsrace_lint.explore.process.audit import Audit
 from fsrace_lint.explore.process.collectives import Collectives
 from fsrace_lint.instrument.kernel import posix
@@ -24,16 +26,17 @@ from fsrace_lint.instrument.model import plain
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fsrace_lint.explore.identity import Identity
     from fsrace_lint.explore.process.gate import Gate
     from fsrace_lint.explore.scenario import Scenario
 
 
-def live(scenario: Scenario, rank: int, gate: Gate, reader: int, writer: int) -> NoReturn:
+def live(scenario: Scenario, who: Identity, gate: Gate, reader: int, writer: int) -> NoReturn:
     """Run the function as one process of the job, and exit.
 
     Args:
         scenario: The scenario.
-        rank: The rank of this process.
+        who: The identity of this process.
         gate: The gate where calls stop after its `begin()`.
         reader: The descriptor for messages from the scheduler.
         writer: The descriptor for messages to the scheduler.
@@ -45,48 +48,57 @@ def live(scenario: Scenario, rank: int, gate: Gate, reader: int, writer: int) ->
     gc.disable()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # the scheduler prepares the tree before it sends this message; do not touch the tree earlier
-    go = messages.receive_go(reader)
+    begun = messages.receive_go(reader)
+    end = functools.partial(gate.end, lingers=scenario.lifetimes)
     top = gate.files.tree.top
-    if go.traced:
-        evidence.keep(rank, top)
+    if begun.traced:
+        evidence.keep(who.rank, top)
         gate.is_traced = True
     root = pathlib.Path(top, "root")
     posix.chdir(root)
-    os.environ.update(_environment(top, str(rank), str(scenario.processes)))
+    os.environ.update(_environment(top, who, scenario))
     tempfile.tempdir = os.environ["TMPDIR"]
-    random.seed(rank)
+    random.seed(who.seed)
+    leaving.forget_inherited()
+    if scenario.nodes > 1:
+        platform._uname_cache = None  # type: ignore[attr-defined]  # it holds the name of the real host
     if scenario.distributed:
         Collectives(gate, scenario.processes).install()
     Audit(gate, allow_outside=scenario.allow_outside).install()
-    gate.files.client = f"{rank:08x}" if "handles" in scenario.caches else ""
+    gate.files.client = f"{who.rank:08x}" if "handles" in scenario.caches else ""
     gate.files.caches = bool(scenario.caches)
     gate.files.has_local_locks = "locks" in scenario.caches
-    gate.begin(reader, writer, rank)
+    gate.identity, gate.now, gate.started = who, begun.now, begun.now
+    gate.host = who.host if scenario.nodes > 1 else None
+    gate.begin(reader, writer, who.rank)
     try:
-        value = scenario.function(root, rank)
+        value = scenario.function(root, who.rank)
+        leaving.leave()
         _close_all(gate)
     except BaseException as error:  # noqa: BLE001  # every exception is an outcome
+        leaving.leave()
         with contextlib.suppress(OSError, ValueError):
             _close_all(gate)
         # the calls below, such as reading source lines, do not belong to the scenario
         gate.finish()
-        if isinstance(error, SystemExit) and not error.code:
-            gate.end(shown="None")
+        if isinstance(error, SystemExit) and error.code in (None, 0):
+            end(shown="None")
         kinds = [kind.__name__ for kind in type(error).__mro__[:-1]]
         origins, trace = traceback_of(error)
-        gate.end(error=kinds, message=plain(_said(str, error)), trace=plain(trace), raised=origins)
+        end(error=kinds, message=plain(_said(str, error)), trace=plain(trace), raised=origins)
     gate.finish()
-    gate.end(value=_pickled(value), shown=plain(_said(repr, value)))
+    end(value=_pickled(value), shown=plain(_said(repr, value)))
 
 
-def _environment(top: str, rank: str, size: str) -> dict[str, str]:
-    return {
-        "RANK": rank,
-        "LOCAL_RANK": rank,
-        "WORLD_SIZE": size,
-        "LOCAL_WORLD_SIZE": size,
-        "GROUP_RANK": "0",
-        "NODE_RANK": "0",
+def _environment(top: str, who: Identity, scenario: Scenario) -> dict[str, str]:
+    host = {"HOSTNAME": who.host} if scenario.nodes > 1 else {}
+    return host | {
+        "RANK": str(who.rank),
+        "LOCAL_RANK": str(who.local_rank),
+        "WORLD_SIZE": str(scenario.processes),
+        "LOCAL_WORLD_SIZE": str(scenario.processes // scenario.nodes),
+        "GROUP_RANK": str(who.node),
+        "NODE_RANK": str(who.node),
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": "29500",
         "HOME": f"{top}/home",

@@ -21,6 +21,7 @@ from fsrace_lint.explore.running import huge_pages
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from fsrace_lint.explore.identity import Identity
     from fsrace_lint.explore.messages import CallRequest, Ended, Go
     from fsrace_lint.explore.process.gate import Gate
     from fsrace_lint.explore.scenario import Scenario
@@ -115,12 +116,12 @@ class Process:
                 os.sched_setaffinity(self.pid, os.sched_getaffinity(0))
 
 
-def start(scenario: Scenario, rank: int, gate: Gate) -> Process:
+def start(scenario: Scenario, who: Identity, gate: Gate) -> Process:
     """Start one process of a job.
 
     Args:
         scenario: The scenario to run.
-        rank: The rank of the process.
+        who: The identity of the process.
         gate: The gate where its calls stop.
 
     Returns:
@@ -132,7 +133,7 @@ def start(scenario: Scenario, rank: int, gate: Gate) -> Process:
     _ends.update((hear[0], say[1]))
     pid = _fork()
     if pid == 0:
-        _as_child(lambda: worker.live(scenario, rank, gate, say[0], hear[1]))
+        _as_child(lambda: worker.live(scenario, who, gate, say[0], hear[1]))
     os.close(hear[1])
     os.close(say[0])
     return Process(pid, hear[0], say[1])

@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.explore.errors import ExploreError
-from fsrace_lint.explore.messages import CallRequest, Ended, Go, Meet, Pause, Unseen
-from fsrace_lint.explore.moves import EVERYTHING, KILLED, TRUTH, Choice, Move, NamedFootprint, Trace
+from fsrace_lint.explore.identity import identity
+from fsrace_lint.explore.messages import CallRequest, Census, Ended, Go, Meet, Pause, Unseen
+from fsrace_lint.explore.moves import (
+    EVERYTHING,
+    KILLED,
+    RESTARTED,
+    TRUTH,
+    Choice,
+    Move,
+    NamedFootprint,
+    Trace,
+)
 from fsrace_lint.explore.running import jobs, verdict
 from fsrace_lint.explore.running.crashes import Crashes
 from fsrace_lint.explore.running.held_locks import HeldLocks
-from fsrace_lint.explore.running.rank_process import RankProcess
+from fsrace_lint.explore.running.rank_process import EXIT, START, RankProcess
 from fsrace_lint.explore.running.stale_answers import TreeHistory
 from fsrace_lint.explore.running.verdict import Failure
-from fsrace_lint.instrument.model import WORLD, CallOutcome, Footprint
+from fsrace_lint.instrument.model import PROCESSES, WORLD, CallOutcome, Footprint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
+    from fsrace_lint.explore.code_places import Frame
     from fsrace_lint.explore.moves import Name, Schedule
     from fsrace_lint.explore.running.stage import Stage
     from fsrace_lint.explore.running.tracing import Tracing
     from fsrace_lint.explore.scenario import Scenario
     from fsrace_lint.instrument.model import Answer, Key, Lookup
+
+
+RESTART_SECONDS: Final = 1.0
+"""The time that it takes to start a killed process again."""
+
+
+class LifetimesMatter(Exception):  # noqa: N818  # describes the scenario
+    """A process asks for another one, so the start and the end of each process must be moves."""
 
 
 class ScheduleRun:
@@ -32,6 +51,7 @@ class ScheduleRun:
         scenario: The scenario.
         stage: The scratch directory.
         processes: Newly started processes, one for each rank.
+        restart: Starts the process of a rank again; its second argument counts the starts before.
         tracing: Collects stacks and output for the report, or None.
     """
 
@@ -40,11 +60,14 @@ class ScheduleRun:
         scenario: Scenario,
         stage: Stage,
         processes: list[jobs.Process],
+        restart: Callable[[int, int], jobs.Process],
         tracing: Tracing | None = None,
     ) -> None:
         self.scenario = scenario
         self.stage = stage
         self.tracing = tracing
+        self._restart = restart
+        self._kills = 0
         self.trace = Trace(scenario.processes)
         self.failure: Failure | None = None
         self.preempted = 0
@@ -61,14 +84,18 @@ class ScheduleRun:
         self._start(processes)
 
     def _start(self, processes: list[jobs.Process]) -> None:
-        self.ranks = [RankProcess(process) for process in processes]
+        self.ranks = [
+            RankProcess(process, identity(self.scenario, rank)) for rank, process in enumerate(processes)
+        ]
         self.stage.watch.cover(str(self.stage.top))
         try:
             for process in processes:
                 process.join()
                 process.let_through(Go(traced=self.tracing is not None))
-            for number in range(len(processes)):
+            for number, rank in enumerate(self.ranks):
                 self._hear(number)
+                if self.scenario.lifetimes:
+                    rank.is_alive, rank.first, rank.request = False, rank.request, START
             self._gather()
         except BaseException:
             self.close()
@@ -85,7 +112,9 @@ class ScheduleRun:
         return [number for number in found if not self.ranks[number].polls.gives_way] or found
 
     def _is_ready(self, number: int, rank: RankProcess) -> bool:
-        if rank.request is None or rank.is_over:
+        if rank.killed:
+            return rank.identity.life < self.scenario.restarts
+        if rank.request is None:
             return False
         if rank.request.lock is not None:
             return self._locks.is_free(number, rank.request.lock)
@@ -100,20 +129,46 @@ class ScheduleRun:
             number: The rank of the process.
 
         Returns:
-            `TRUTH` first, then stale answers, newest first; then, with crashes, `KILLED`.
+            `TRUTH` first, then stale answers, newest first; then, with crashes, `KILLED`. A killed process
+            can only get `RESTARTED`.
         """
-        request = self.ranks[number].request
-        if request is None:
-            return []
+        rank = self.ranks[number]
+        request = rank.request
+        if rank.killed:
+            return [RESTARTED]
+        killed = [KILLED] if self._can_be_killed(rank) else []
+        if request is None or not self._is_ready(number, rank):
+            return killed
         found = [TRUTH]
         if self._history is not None and request.lookup is not None:
             found += range(1, len(self._answers(number, request.lookup)))
-        # a kill before a call that changes nothing is equivalent to a kill before the next call
+        return found + killed
+
+    def _can_be_killed(self, rank: RankProcess) -> bool:
+        """Return whether a kill now can have an effect that no other kill has."""
+        request, scenario = rank.request, self.scenario
+        if scenario.crash == "none" or self._kills >= scenario.kills or request is None or request is START:
+            return False
+        if request is EXIT:
+            return rank.has_changed and rank.identity.life < scenario.restarts
+        # a kill after a call that changes nothing is equivalent to a kill before it
+        if scenario.lifetimes:
+            return rank.has_changed
         mutates = request.mutates if self._crashes is None else self._crashes.can_matter(request)
-        can_matter = mutates or request.lock is not None
-        if self.scenario.crash != "none" and can_matter and not any(rank.killed for rank in self.ranks):
-            found.append(KILLED)
-        return found
+        return mutates or request.lock is not None
+
+    def doomed(self) -> list[int]:
+        """Return the processes that wait, and can be killed meanwhile, while the others continue."""
+        return [
+            number
+            for number, rank in enumerate(self.ranks)
+            if self.scenario.lifetimes and self._can_be_killed(rank) and not self._is_ready(number, rank)
+        ]
+
+    def allows(self, choice: Choice) -> bool:
+        """Return whether a process can move, and get this answer."""
+        is_possible = choice.rank in self.ready() or choice.rank in self.doomed()
+        return is_possible and choice.given in self.given(choice.rank)
 
     def move(self, choice: Choice) -> Move:
         """Let a process make its call, and wait until it is about to make the next one.
@@ -131,12 +186,11 @@ class ScheduleRun:
             raise ExploreError(
                 f"a run makes more than {self.scenario.most_moves} calls: use a smaller scenario"
             )
-        rank = self.ranks[choice.rank]
-        if rank.request is None:
+        if self.ranks[choice.rank].request is None and choice.given != RESTARTED:
             raise ExploreError(f"process {choice.rank} cannot move")
         last = self.trace.moves[-1].choice.rank if self.trace.moves else choice.rank
         self.preempted += last != choice.rank and last in self.ready()
-        move = self._killed(choice) if choice.given == KILLED else self._made(choice, rank.request)
+        move = self._moved(choice)
         for number, other in enumerate(self.ranks):
             if number != choice.rank:
                 other.polls.hears_of(move.footprint)
@@ -145,6 +199,26 @@ class ScheduleRun:
             self._fail(self._crashes.after_last_step())
         return move
 
+    def first_choice(self, number: int) -> Choice:
+        """Return the choice of a process that gets the true answer, or that only can start again."""
+        return Choice(number, RESTARTED if self.ranks[number].killed else TRUTH)
+
+    def _moved(self, choice: Choice) -> Move:
+        rank = self.ranks[choice.rank]
+        if choice.given == KILLED:
+            return self._killed(choice)
+        if rank.request is None:
+            return self._restarted(choice)
+        if rank.request is START:
+            rank.is_alive, rank.request = True, rank.first
+            return self._lifetime_move(choice, "start", f"as process {rank.identity.pid}")
+        if rank.request is EXIT:
+            rank.is_alive, rank.request = False, None
+            return self._lifetime_move(choice, "exit")
+        if isinstance(rank.request.wait, Census) and not self.scenario.lifetimes:
+            raise LifetimesMatter
+        return self._made(choice, rank.request)
+
     def _made(self, choice: Choice, request: CallRequest) -> Move:
         rank = self.ranks[choice.rank]
         answer: Answer | None = None
@@ -152,14 +226,13 @@ class ScheduleRun:
             answer = self._answers(choice.rank, request.lookup)[choice.given]
         if isinstance(request.wait, Pause):
             rank.now += rank.polls.length(request.wait)
-        rank.process.let_through(Go(rank.now, answer, rank.gathered or []))
+        neighbors = [other for other in self.ranks if other.identity.node == rank.identity.node]
+        living = [other.living for other in neighbors if other.is_alive] if request.wait else []
+        rank.process.let_through(Go(rank.now, answer, rank.gathered or [], living=living))
         rank.gathered = None
         outcome = self._hear(choice.rank) or CallOutcome("does not return", Footprint())
         rank.made += 1
-        move = self._as_move(choice, request, outcome)
-        direct = self.trace.append(move)
-        rank.now = max([rank.now, *(self.trace.moves[at].now for at in direct)])
-        self.trace.moves[-1] = move = move._replace(now=rank.now)
+        move = self._append(self._with_victim(self._as_move(choice, request, outcome), request))
         if self._crashes is not None:
             self._crashes.note(move, outcome)
         rank.polls.note(move, is_pause=isinstance(request.wait, Pause))
@@ -168,6 +241,17 @@ class ScheduleRun:
         if self._history is not None:
             number = len(self.trace.moves) - 1
             self._history.note(choice.rank, number, outcome, changed=move.has_changed)
+        return move
+
+    def _append(self, move: Move) -> Move:
+        rank = self.ranks[move.choice.rank]
+        if self.scenario.lifetimes:
+            reads = move.footprint.reads | {rank.key("victim")}
+            move = move._replace(footprint=move.footprint._replace(reads=reads))
+        direct = self.trace.append(move)
+        rank.now = max([rank.now, *(self.trace.moves[at].now for at in direct)])
+        self.trace.moves[-1] = move = move._replace(now=rank.now)
+        rank.has_changed = bool(move.footprint.changes)
         return move
 
     def _look_for_circle(self, rank: RankProcess, request: CallRequest) -> None:
@@ -217,26 +301,57 @@ class ScheduleRun:
                 self._note([Unseen("reads of", request.target, "which another process has mapped")])
 
     def _killed(self, choice: Choice) -> Move:
+        request = self.ranks[choice.rank].request
+        self._kills += 1
+        locks = self._slay(choice.rank)
+        if request is None:
+            return self._lifetime_move(choice, "killed", locks=locks)
+        target = f"before {request.name} {request.target}".rstrip()
+        return self._lifetime_move(choice, "killed", target, tuple(request.stack), locks)
+
+    def _slay(self, number: int) -> frozenset[Name]:
+        """Kill a process, and return the locks that it held."""
+        self.ranks[number].die()
+        return frozenset(self._name(("lock", inode, "")) for inode in self._locks.drop_all(number))
+
+    def _restarted(self, choice: Choice) -> Move:
         rank = self.ranks[choice.rank]
-        rank.process.end()
-        rank.killed = True
-        request = rank.request
-        held = self._locks.drop_all(choice.rank)
-        names = frozenset(self._name(("lock", inode, "")) for inode in held)
-        target = f"before {request.name} {request.target}" if request is not None else ""
-        footprint = NamedFootprint(frozenset(), names, frozenset())
-        move = Move(
-            choice,
-            "killed",
-            target,
-            tuple(request.stack) if request else (),
-            "",
-            footprint,
-            rank.now,
-            dropped=names,
+        life = rank.identity.life + 1
+        rank.now += RESTART_SECONDS
+        rank.begin(self._restart(choice.rank, life), identity(self.scenario, choice.rank, life))
+        move = self._lifetime_move(choice, "restarted", f"as process {rank.identity.pid}")
+        rank.started = rank.now
+        rank.process.join()
+        rank.process.let_through(Go(rank.now, traced=self.tracing is not None))
+        self._hear(choice.rank)
+        return move
+
+    def _lifetime_move(
+        self,
+        choice: Choice,
+        name: str,
+        target: str = "",
+        stack: tuple[Frame, ...] = (),
+        locks: frozenset[Name] = frozenset(),
+    ) -> Move:
+        """Record that a process starts or ends."""
+        rank = self.ranks[choice.rank]
+        footprint = NamedFootprint(
+            frozenset(), locks | {rank.key("process")}, frozenset({rank.key("processes")})
         )
-        self.trace.append(move)
-        rank.request = None
+        return self._append(Move(choice, name, target, stack, "", footprint, rank.now, dropped=locks))
+
+    def _with_victim(self, move: Move, request: CallRequest) -> Move:
+        """Kill the process that a call kills, and add its end to the move."""
+        pid = request.wait.victim if isinstance(request.wait, Census) else 0
+        node = self.ranks[move.choice.rank].identity.node
+        for number, rank in enumerate(self.ranks):
+            if rank.is_alive and (rank.identity.pid, rank.identity.node) == (pid, node):
+                locks = self._slay(number)
+                writes = move.footprint.writes | locks | {rank.key("process"), rank.key("victim")}
+                adds = move.footprint.adds | {rank.key("processes")}
+                footprint = move.footprint._replace(writes=writes, adds=adds)
+                return move._replace(footprint=footprint, dropped=move.dropped | locks, victim=number)
         return move
 
     def _hear(self, number: int) -> CallOutcome | None:
@@ -263,13 +378,12 @@ class ScheduleRun:
             if message.refused:
                 raise ExploreError(message.refused)
             rank.ended = message
+            rank.request = EXIT if self.scenario.lifetimes else None
             self._fail(verdict.of_process(number, message, self.scenario))
         return getattr(message, "outcome", None)
 
     def _lost(self, number: int, text: str, kind: str, details: str = "") -> None:
-        rank = self.ranks[number]
-        rank.killed = True
-        rank.process.end()
+        self.ranks[number].die()
         self._fail(Failure(kind, f"process {number} {text}", number, details, kind))
 
     def _fail(self, failure: Failure | None) -> None:
@@ -296,6 +410,8 @@ class ScheduleRun:
 
     def finish(self) -> None:
         """Judge the end of the run."""
+        if self.failure is not None:
+            return
         failure = verdict.of_end(self.ranks, self.stage, self.scenario)
         if failure is not None and failure.kind == "deadlock" and self.tracing is not None:
             failure = failure._replace(details=self.tracing.stacks(self.ranks))
@@ -322,6 +438,8 @@ class ScheduleRun:
         kind, inode, name = key
         if kind == "world":
             return EVERYTHING
+        if kind in PROCESSES:
+            return kind, str(inode), name
         return kind, self._names.get(inode) or self._names.setdefault(inode, f"?{inode}"), name
 
     def outcome(self) -> tuple[object, ...]:

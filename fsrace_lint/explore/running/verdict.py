@@ -95,13 +95,13 @@ def of_end(ranks: list[RankProcess], stage: Stage, scenario: Scenario) -> Failur
     Returns:
         What is wrong: a process waits forever, the results differ, or the check refuses the tree.
     """
-    is_short = any(rank.killed for rank in ranks)
+    is_short = any(rank.killed or rank.identity.life for rank in ranks)
     waiting = [rank for rank in ranks if not rank.is_over]
     # a launcher ends a job that has lost a process, so no rank keeps waiting in a collective
     is_ended = is_short and any(rank.request and isinstance(rank.request.wait, Meet) for rank in waiting)
     if waiting and not is_ended:
         return _deadlock(ranks)
-    if scenario.agree and not is_short:
+    if scenario.agree and not any(rank.killed for rank in ranks):
         failure = _disagreement(ranks)
         if failure is not None:
             return failure
@@ -117,7 +117,7 @@ def _refused(kind: str, problem: str, when: str = "") -> Failure:
 def _deadlock(ranks: list[RankProcess]) -> Failure:
     said, names = [], []
     for number, rank in enumerate(ranks):
-        if rank.request is None or rank.is_over:
+        if rank.request is None or rank.ended is not None:
             continue
         call = f"{rank.request.name} {rank.request.target}".rstrip()
         names.append(rank.request.name)

@@ -59,7 +59,7 @@ class Bounded:
         ranks = [first, *(rank for rank in run.ready() if rank != first)]
         if self._most is not None and run.preempted >= self._most and can_go_on(run):
             ranks = [first]
-        return [Choice(rank, given) for rank in ranks for given in run.given(rank)]
+        return [Choice(rank, given) for rank in [*ranks, *run.doomed()] for given in run.given(rank)]
 
 
 def can_go_on(run: ScheduleRun) -> bool:
@@ -91,7 +91,7 @@ class Sampled:
     def _choose(self, run: ScheduleRun, change: float) -> Choice:
         choice = onward(run)
         if self._random.random() < change:
-            choice = Choice(self._random.choice(run.ready()))
+            choice = run.first_choice(self._random.choice(run.ready()))
         given = run.given(choice.rank)
         if len(given) > 1 and self._random.random() < change / 2:
             return Choice(choice.rank, self._random.choice(given))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.explore.errors import Nondeterministic
-from fsrace_lint.explore.moves import Choice
+from fsrace_lint.explore.identity import identity
 from fsrace_lint.explore.running import jobs
 from fsrace_lint.explore.running.run import ScheduleRun
 from fsrace_lint.explore.running.tracing import Tracing
@@ -13,7 +13,7 @@ from fsrace_lint.explore.running.tracing import Tracing
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fsrace_lint.explore.moves import Move
+    from fsrace_lint.explore.moves import Choice, Move
     from fsrace_lint.explore.process.gate import Gate
     from fsrace_lint.explore.running.stage import Stage
     from fsrace_lint.explore.scenario import Scenario
@@ -42,12 +42,22 @@ class Director:
         """Start a run, which the caller must close; the processes of the next run prepare meanwhile."""
         self.runs += 1
         processes, self._next = self._next or self._started(), []
-        run = ScheduleRun(self.scenario, self._stage, processes, tracing)
+        run = ScheduleRun(self.scenario, self._stage, processes, self._start, tracing)
         self._next = self._started()
         return run
 
     def _started(self) -> list[jobs.Process]:
-        return [jobs.start(self.scenario, rank, self._gate) for rank in range(self.scenario.processes)]
+        return [self._start(rank) for rank in range(self.scenario.processes)]
+
+    def _start(self, rank: int, life: int = 0) -> jobs.Process:
+        return jobs.start(self.scenario, identity(self.scenario, rank, life), self._gate)
+
+    def follow_lifetimes(self) -> None:
+        """Make the start and the end of every process a move from now on."""
+        for process in self._next:
+            process.end()
+        self._next = []
+        self.scenario = self.scenario._replace(lifetimes=True)
 
     def play(
         self, choose: Callable[[ScheduleRun], Choice | None], tracing: Tracing | None = None
@@ -92,7 +102,7 @@ class Director:
             if not left:
                 return onward(run)
             choice = left.pop()
-            if choice.rank not in run.ready() or choice.given not in run.given(choice.rank):
+            if not run.allows(choice):
                 raise Nondeterministic(_unlike(run, choice))
             return choice
 
@@ -103,7 +113,7 @@ def onward(run: ScheduleRun, avoided: Sequence[int] = ()) -> Choice:
     """Choose the process that moved last, or else the first that can move."""
     ready = [rank for rank in run.ready() if rank not in avoided]
     last = run.trace.moves[-1].choice.rank if run.trace.moves else -1
-    return Choice(last if last in ready else ready[0])
+    return run.first_choice(last if last in ready else ready[0])
 
 
 def _unlike(run: ScheduleRun, choice: Choice) -> str:

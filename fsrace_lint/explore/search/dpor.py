@@ -108,6 +108,7 @@ class Dpor:
             del self._nodes[len(run.trace.moves) :]
             self._note_last(run)
             self._find_races(run, max(0, known - 1))
+            self._spare_victims(run)
             # a run is abandoned if everything that it could still do was explored
             if run.failure is not None or not run.ready():
                 yield run
@@ -128,9 +129,10 @@ class Dpor:
                 node.begin(choice.rank, run.given(choice.rank))
             return node.choice
         asleep = self._nodes[-1].asleep_after() if self._nodes else {}
-        node = _Node(run.ready(), asleep)
-        if all(rank in asleep for rank in node.ready):
+        ready = run.ready()
+        if all(rank in asleep for rank in ready):
             return None
+        node = _Node([*ready, *run.doomed()], asleep)
         rank = onward(run, list(asleep)).rank
         node.begin(rank, run.given(rank))
         self._nodes.append(node)
@@ -140,6 +142,16 @@ class Dpor:
         at = len(run.trace.moves) - 1
         if 0 <= at < len(self._nodes):
             self._nodes[at].note(run.trace.moves[at])
+
+    def _spare_victims(self, run: ScheduleRun) -> None:
+        """Schedule the next call of each process that another one killed before the call that killed it.
+
+        The run cannot show this race, because the killed process makes no more calls.
+        """
+        for node, move in zip(self._nodes, run.trace.moves, strict=False):
+            if move.victim is not None:
+                movers = [move.victim] if move.victim in node.ready else node.ready
+                node.todo += [rank for rank in movers if rank not in node.todo]
 
     def _find_races(self, run: ScheduleRun, new: int) -> None:
         """Schedule the reversal of every race among the new moves."""

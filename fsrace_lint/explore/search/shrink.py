@@ -80,8 +80,10 @@ class Shrinker:
         def choose(run: ScheduleRun) -> Choice:
             while left:
                 choice = left.pop()
+                if run.allows(choice):
+                    return choice
                 if choice.rank in run.ready():
-                    return choice if choice.given in run.given(choice.rank) else Choice(choice.rank)
+                    return run.first_choice(choice.rank)
             return onward(run)
 
         return self._run(choose)
