@@ -7,6 +7,7 @@ import posix
 import stat
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fsrace_lint.instrument.data_calls import in_bytes
 from fsrace_lint.instrument.interception import Calls, available
 
 if TYPE_CHECKING:
@@ -34,15 +35,10 @@ class DescriptorCalls(Calls):
             posix.dup: self.dup,
             posix.dup2: self.dup2,
         }
-        for original in available("read", "pread", "readv", "preadv"):
-            made[original] = self._with(self.reading, original)
-        data = ("write", "pwrite", "writev", "pwritev", "ftruncate", "posix_fallocate")
-        for original in available(*data, *_ATTRIBUTES):
-            made[original] = self._with(self.writing, original)
+        for original in available("ftruncate", "posix_fallocate", *_ATTRIBUTES):
+            made[original] = self._with(self.changing, original)
         for original in available("fsync", "fdatasync"):
             made[original] = self._syncing(original)
-        for original in available("sendfile", "copy_file_range"):
-            made[original] = self._copying(original, out_first=original.__name__ == "sendfile")
         return made
 
     def open(self, path: Path, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
@@ -70,6 +66,7 @@ class DescriptorCalls(Calls):
         """
         exclusive = flags & os.O_CREAT and flags & os.O_EXCL
         follow = not (exclusive or flags & os.O_NOFOLLOW)
+        lock = self._write_lock(0, place) if flags & os.O_TRUNC else None
 
         def act(recorder: Recorder, _: Answer | None) -> int:
             at = recorder.resolve(*given, follow=follow)
@@ -80,6 +77,8 @@ class DescriptorCalls(Calls):
                 recorder.added_entry(at, found)
             elif flags & os.O_TRUNC and stat.S_ISREG(at.mode):
                 recorder.wrote_data(at.inode)
+                if lock is not None:
+                    recorder.changed_lock(lock._replace(inode=at.inode))
             if not at.inode or flags & os.O_TRUNC:
                 recorder.modified.append(descriptor)
             self._files.opened(descriptor)
@@ -87,7 +86,8 @@ class DescriptorCalls(Calls):
             return descriptor
 
         mutates = bool(flags & (os.O_CREAT | os.O_TRUNC))
-        return self._intercept(f"open[{words}]", self._tree.shown(place), act, mutates=mutates)
+        shown = self._tree.shown(place)
+        return self._intercept(f"open[{words}]", shown, act, mutates=mutates, lock=lock)
 
     def _open_nameless(self, place: str, given: tuple[Any, int | None], flags: int, mode: int) -> int:
         """Create a file without a name in a directory: `O_TMPFILE` in open(2)."""
@@ -154,31 +154,8 @@ class DescriptorCalls(Calls):
         self._files.share(descriptor, new)
         return new
 
-    def reading(self, name: str, descriptor: int, original: Callable[[], T]) -> T:
-        """Read from an open file.
-
-        Args:
-            name: The call.
-            descriptor: The file.
-            original: Reads from it.
-
-        Returns:
-            The result of `original`: bytes, or their number.
-        """
-        if not self._is_watched(descriptor):
-            return original()
-
-        def act(recorder: Recorder, _: Answer | None) -> T:
-            recorder.reads("file", posix.fstat(descriptor).st_ino)
-            got = original()
-            size = got if isinstance(got, int) else len(got) if isinstance(got, bytes) else 0
-            recorder.result = _bytes(size)
-            return got
-
-        return self._intercept(name, self._files.shown(descriptor), act, mutates=False)
-
-    def writing(self, name: str, descriptor: int, original: Callable[[], T]) -> T:
-        """Change an open file.
+    def changing(self, name: str, descriptor: int, original: Callable[[], T]) -> T:
+        """Change the size or the attributes of an open file.
 
         Args:
             name: The call.
@@ -190,21 +167,25 @@ class DescriptorCalls(Calls):
         """
         if not self._is_watched(descriptor):
             return original()
+        is_data = name not in _ATTRIBUTES
+        lock = self._write_lock(posix.fstat(descriptor).st_ino) if is_data else None
 
         def act(recorder: Recorder, _: Answer | None) -> T:
             inode = posix.fstat(descriptor).st_ino
-            if name in _ATTRIBUTES:
-                recorder.writes("file", inode)
-            else:
+            if is_data:
                 recorder.wrote_data(inode)
+            else:
+                recorder.writes("file", inode)
+            if lock is not None:
+                recorder.changed_lock(lock)
             got = original()
-            if name not in _ATTRIBUTES:
+            if is_data:
                 recorder.modified.append(descriptor)
             if isinstance(got, int):
-                recorder.result = _bytes(got)
+                recorder.result = in_bytes(got)
             return got
 
-        return self._intercept(name, self._files.shown(descriptor), act)
+        return self._intercept(name, self._files.shown(descriptor), act, lock=lock)
 
     @staticmethod
     def _with(method: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
@@ -226,29 +207,3 @@ class DescriptorCalls(Calls):
             return self._intercept(original.__name__, self._files.shown(descriptor), act, mutates=False)
 
         return sync
-
-    def _copying(self, original: Callable[..., int], *, out_first: bool) -> Callable[..., int]:
-        def copy(first: int, second: int, *args: Any, **options: Any) -> int:
-            target, source = (first, second) if out_first else (second, first)
-            if not self._is_watched(target):
-                if not self._is_watched(source):
-                    return original(first, second, *args, **options)
-                return self.reading(
-                    original.__name__, source, lambda: original(first, second, *args, **options)
-                )
-
-            def act(recorder: Recorder, _: Answer | None) -> int:
-                recorder.reads("file", posix.fstat(source).st_ino)
-                recorder.wrote_data(posix.fstat(target).st_ino)
-                done = original(first, second, *args, **options)
-                recorder.modified.append(target)
-                recorder.result = _bytes(done)
-                return done
-
-            return self._intercept(original.__name__, self._files.shown(target), act)
-
-        return copy
-
-
-def _bytes(number: int) -> str:
-    return "1 byte" if number == 1 else f"{number} bytes"

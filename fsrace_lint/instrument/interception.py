@@ -6,13 +6,14 @@ import posix
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from fsrace_lint.instrument.model import AdvisoryLock
 from fsrace_lint.instrument.recorder import Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsrace_lint.instrument.file_table import FileTable
-    from fsrace_lint.instrument.model import AdvisoryLock, Answer, Lookup
+    from fsrace_lint.instrument.model import Answer, Lookup
     from fsrace_lint.instrument.watched_tree import Path
 
 T = TypeVar("T")
@@ -62,10 +63,14 @@ class Interceptor(Protocol):
     Attributes:
         waits_for_locks: Whether a call for a held lock blocks in the kernel, instead of failing.
         sorts_names: Whether directory listings are sorted, instead of in kernel order.
+        splits_data: Whether reads and writes of more than one page are two calls.
+        excludes_writers: Whether such a write excludes other writers of the file from its start to its end.
     """
 
     waits_for_locks: bool
     sorts_names: bool
+    splits_data: bool
+    excludes_writers: bool
 
     def is_active(self) -> bool:
         """Return whether calls are intercepted now; calls inside another call are not."""
@@ -97,6 +102,10 @@ class Calls:
 
     def _is_watched(self, descriptor: int) -> bool:
         return self._interceptor.is_active() and descriptor in self._files.by_descriptor
+
+    def _write_lock(self, inode: int, path: str = "") -> AdvisoryLock | None:
+        """Return the lock that a writer of a file waits for."""
+        return AdvisoryLock("write", inode, 0, False, path) if self._interceptor.excludes_writers else None
 
     def _intercept(
         self,

@@ -8,8 +8,8 @@ Key = tuple[str, int, str]
 """Something that a call can read or change.
 
 One of ("entry", directory, name), ("listing", directory, ""), ("file", inode, ""), ("links", inode, ""),
-("lock", inode, ""), or ("world", 0, ""), which is everything. Directories and files are inode numbers of the
-kernel.
+("lock", inode, ""), ("lock", inode, "write"), or ("world", 0, ""), which is everything. Directories and files
+are inode numbers of the kernel.
 """
 WORLD: Final[Key] = ("world", 0, "")
 
@@ -30,16 +30,24 @@ class AdvisoryLock(NamedTuple):
     """A lock on a file.
 
     Attributes:
-        kind: The call that acquires it: "flock" or "lockf". The two kinds do not conflict, as on Linux.
-        inode: The file.
+        kind: The call that acquires it: "flock" or "lockf". The two kinds do not conflict, as on Linux. A
+            "write" lock is the kernel's own, which excludes other writers during one write.
+        inode: The file, or 0 if `path` names it.
         owner: The number of the open file description that owns it, or 0 if the process owns it.
         shared: Whether other owners can share it.
+        path: The file, if the call looks it up by itself.
     """
 
     kind: str
     inode: int
     owner: int
     shared: bool
+    path: str = ""
+
+    @property
+    def key(self) -> Key:
+        """The key of the lock in a footprint."""
+        return "lock", self.inode, "write" if self.kind == "write" else ""
 
 
 class Lookup(NamedTuple):

@@ -15,6 +15,7 @@ import zipfile
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fsrace_lint.instrument.data_calls import DataCalls
 from fsrace_lint.instrument.descriptor_calls import DescriptorCalls
 from fsrace_lint.instrument.file_objects import FileObjects
 from fsrace_lint.instrument.listing_calls import ListingCalls
@@ -52,8 +53,9 @@ def replacements(interceptor: Interceptor, files: FileTable) -> dict[Any, Any]:
         The replacements, by original function.
     """
     kinds = (PathCalls, LookupCalls, ListingCalls, LockCalls, OpaqueCalls)
-    calls = DescriptorCalls(interceptor, files)
-    table = calls.replacements() | FileObjects(interceptor, files, calls).replacements()
+    calls, data = DescriptorCalls(interceptor, files), DataCalls(interceptor, files)
+    table = calls.replacements() | data.replacements()
+    table |= FileObjects(interceptor, files, calls, data).replacements()
     for kind in kinds:
         table |= kind(interceptor, files).replacements()
     return table

@@ -138,6 +138,7 @@ class PathCalls(Calls):
             place = self._place(path, dir_fd)
             if place is None:
                 return original(path, *args, **given)
+            lock = self._write_lock(0, place) if name == "truncate" else None
 
             def act(recorder: Recorder, _: Answer | None) -> None:
                 follow = follows and options.get("follow_symlinks", True)
@@ -146,11 +147,13 @@ class PathCalls(Calls):
                 recorder.writes("file", at.inode)
                 if name == "truncate":
                     recorder.dirtied.append(at.inode)
+                    if lock is not None:
+                        recorder.changed_lock(lock._replace(inode=at.inode))
                 if name == "truncate" or _is_now(name, *args, **options):
                     recorder.modified.append(at.path)
                 recorder.seen.append(at.path)
 
-            return self._intercept(name, self._tree.shown(place), act)
+            return self._intercept(name, self._tree.shown(place), act, lock=lock)
 
         return alter
 

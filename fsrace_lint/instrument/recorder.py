@@ -129,17 +129,18 @@ class Recorder:
 
     def took_lock(self, lock: AdvisoryLock) -> None:
         """Record that a lock was acquired."""
-        self._changed_lock(lock)
+        self.changed_lock(lock)
         self.acquired.append(lock)
 
     def dropped_lock(self, lock: AdvisoryLock) -> None:
         """Record that a lock was released."""
-        self._changed_lock(lock)
+        self.changed_lock(lock)
         self.released.append(lock)
 
-    def _changed_lock(self, lock: AdvisoryLock) -> None:
+    def changed_lock(self, lock: AdvisoryLock) -> None:
+        """Record that a lock was acquired, released, or both."""
         # shared locks do not wait for each other
-        (self._adds if lock.shared else self._writes)["lock", lock.inode, ""] = None
+        (self._adds if lock.shared else self._writes)[lock.key] = None
 
 
 def _said(path: str) -> str | None:

@@ -52,6 +52,8 @@ class Gate:
 
     waits_for_locks = False
     sorts_names = True
+    splits_data = True
+    excludes_writers = True
 
     def __init__(self, start: float, top: str) -> None:
         self.start = start

@@ -50,6 +50,7 @@ def live(scenario: Scenario, rank: int, gate: Gate, reader: int, writer: int) ->
     random.seed(rank)
     if scenario.distributed:
         Collectives(gate, scenario.processes).install()
+    gate.excludes_writers = scenario.filesystem == "posix"
     gate.begin(reader, writer, rank)
     try:
         value = scenario.function(root, rank)

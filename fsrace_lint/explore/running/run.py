@@ -183,19 +183,19 @@ class ScheduleRun:
             self._locks.drop(choice.rank, lock)
         for lock in outcome.acquired:
             self._locks.take(choice.rank, lock)
-        freed = {lock.inode for lock in outcome.released} - {lock.inode for lock in outcome.acquired}
-        dropped = {self._name(("lock", inode, "")) for inode in freed}
-        waited = None if request.lock is None else self._name(("lock", request.lock.inode, ""))
+        freed = {lock.key for lock in outcome.released} - {lock.key for lock in outcome.acquired}
+        dropped = self._named(freed)
+        locks = (name for name in footprint.reads | footprint.changes if name[0] == "lock")
+        waited = None if request.lock is None else next(locks, None)
         move = Move(choice, request.name, request.target, request.where, outcome.result, footprint)
-        return move._replace(waited=waited, dropped=frozenset(dropped))
+        return move._replace(waited=waited, dropped=dropped)
 
     def _killed(self, choice: Choice) -> Move:
         rank = self.ranks[choice.rank]
         rank.process.end()
         rank.killed = True
         request = rank.request
-        held = self._locks.drop_all(choice.rank)
-        names = frozenset(self._name(("lock", inode, "")) for inode in held)
+        names = self._named(self._locks.drop_all(choice.rank))
         target = f"before {request.name} {request.target}" if request is not None else ""
         footprint = NamedFootprint(frozenset(), names, frozenset())
         move = Move(

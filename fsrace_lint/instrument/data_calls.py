@@ -1,0 +1,298 @@
+"""The calls that read, write, and copy data: those of more than one page are two calls.
+
+While a process writes many pages, other processes can read some of them. POSIX says only that writes "can be
+serialized with respect to other reads and writes". Among the filesystems of Linux, XFS alone does that for
+buffered reads: https://lkml.iu.edu/hypermail/linux/kernel/1906.1/07127.html. The lock of the inode excludes
+other writers. A network filesystem has no such lock between clients.
+"""
+
+from __future__ import annotations
+
+import os
+import posix
+import stat
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+from fsrace_lint.instrument.interception import Calls, available
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsrace_lint.instrument.model import AdvisoryLock, Answer
+    from fsrace_lint.instrument.recorder import Recorder
+
+PAGE: Final = 4096
+"""The number of bytes up to which a call is atomic."""
+
+T = TypeVar("T", bytes, int)
+
+
+class Transfer(NamedTuple):
+    """A call that moves data.
+
+    Attributes:
+        name: The call.
+        source: The descriptor that it reads, or -1.
+        target: The descriptor that it writes, or -1.
+        size: Returns the number of bytes that it would move now.
+    """
+
+    name: str
+    source: int
+    target: int
+    size: Callable[[], int]
+
+
+class DataCalls(Calls):
+    """Calls that move data, each intercepted."""
+
+    def replacements(self) -> dict[Any, Any]:
+        """Return the replacement of each original function."""
+        kinds = ("read", "pread", "readv", "preadv", "write", "pwrite", "writev", "pwritev")
+        made: dict[Callable[..., Any], Callable[..., Any]] = {
+            original: self._checked(original, getattr(self, f"_{original.__name__}"))
+            for original in available(*kinds)
+        }
+        for original in available("sendfile", "copy_file_range"):
+            made[original] = getattr(self, f"_{original.__name__}")
+        return made
+
+    def watches(self, descriptor: int) -> bool:
+        """Return whether the calls on a descriptor are intercepted now."""
+        return self._is_watched(descriptor)
+
+    def _checked(self, original: Callable[..., Any], replacement: Callable[..., Any]) -> Callable[..., Any]:
+        def call(descriptor: int, *args: Any) -> Any:
+            if not self._is_watched(descriptor):
+                return original(descriptor, *args)
+            return replacement(descriptor, *args)
+
+        return call
+
+    def _read(self, descriptor: int, length: int) -> bytes:
+        return self.reading(
+            descriptor, length, lambda start, stop: posix.read(descriptor, (stop or length) - start)
+        )
+
+    def _pread(self, descriptor: int, length: int, offset: int) -> bytes:
+        return self.reading(
+            descriptor,
+            length,
+            lambda start, stop: posix.pread(descriptor, (stop or length) - start, offset + start),
+            name="pread",
+            offset=offset,
+        )
+
+    def _readv(self, descriptor: int, buffers: Any) -> int:
+        views = _views(buffers)
+        return self.reading(
+            descriptor,
+            sum(map(len, views)),
+            lambda start, stop: posix.readv(descriptor, _slices(views, start, stop)),
+            name="readv",
+        )
+
+    def _preadv(self, descriptor: int, buffers: Any, offset: int, flags: int = 0) -> int:
+        views = _views(buffers)
+        return self.reading(
+            descriptor,
+            sum(map(len, views)),
+            lambda start, stop: posix.preadv(descriptor, _slices(views, start, stop), offset + start, flags),
+            name="preadv",
+            offset=offset,
+        )
+
+    def _write(self, descriptor: int, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        return self.writing(
+            descriptor, len(view), lambda start, stop: posix.write(descriptor, view[start:stop])
+        )
+
+    def _pwrite(self, descriptor: int, data: Any, offset: int) -> int:
+        view = memoryview(data).cast("B")
+        return self.writing(
+            descriptor,
+            len(view),
+            lambda start, stop: posix.pwrite(descriptor, view[start:stop], offset + start),
+            name="pwrite",
+        )
+
+    def _writev(self, descriptor: int, buffers: Any) -> int:
+        views = _views(buffers)
+        return self.writing(
+            descriptor,
+            sum(map(len, views)),
+            lambda start, stop: posix.writev(descriptor, _slices(views, start, stop)),
+            name="writev",
+        )
+
+    def _pwritev(self, descriptor: int, buffers: Any, offset: int, flags: int = 0) -> int:
+        views = _views(buffers)
+        return self.writing(
+            descriptor,
+            sum(map(len, views)),
+            lambda start, stop: posix.pwritev(descriptor, _slices(views, start, stop), offset + start, flags),
+            name="pwritev",
+        )
+
+    def _sendfile(
+        self, out_fd: int, in_fd: int, offset: int | None, count: int, *rest: Any, **more: Any
+    ) -> int:
+        # only sockets have headers and trailers
+        if rest or more or not (self._is_watched(in_fd) or self._is_watched(out_fd)):
+            return posix.sendfile(out_fd, in_fd, offset, count, *rest, **more)
+
+        def copy(start: int, stop: int | None) -> int:
+            at = None if offset is None else offset + start
+            return posix.sendfile(out_fd, in_fd, at, (stop or count) - start)
+
+        return self._copying("sendfile", in_fd, out_fd, lambda: _available(in_fd, count, offset), copy)
+
+    def _copy_file_range(
+        self, src: int, dst: int, count: int, offset_src: int | None = None, offset_dst: int | None = None
+    ) -> int:
+        def copy(start: int, stop: int | None) -> int:
+            read_at, write_at = (None if at is None else at + start for at in (offset_src, offset_dst))
+            length = (stop or count) - start
+            return posix.copy_file_range(src, dst, length, offset_src=read_at, offset_dst=write_at)
+
+        if not (self._is_watched(src) or self._is_watched(dst)):
+            return copy(0, None)
+        return self._copying("copy_file_range", src, dst, lambda: _available(src, count, offset_src), copy)
+
+    def _copying(
+        self,
+        name: str,
+        source: int,
+        target: int,
+        size: Callable[[], int],
+        copy: Callable[[int, int | None], int],
+    ) -> int:
+        source, target = (each if self._is_watched(each) else -1 for each in (source, target))
+        return self._moved(Transfer(name, source, target, size), copy)
+
+    def reading(
+        self,
+        descriptor: int,
+        size: int | None,
+        original: Callable[[int, int | None], T],
+        *,
+        name: str = "read",
+        offset: int | None = None,
+    ) -> T:
+        """Read from an open file that is watched.
+
+        Args:
+            descriptor: The file.
+            size: The maximum number of bytes, or None for all that are there.
+            original: Reads a part: from an index to an index, or to the end if that is None.
+            name: The call.
+            offset: The place to read from, if not the current one.
+
+        Returns:
+            The result of `original`: bytes, or their number.
+        """
+        return self._moved(
+            Transfer(name, descriptor, -1, lambda: _available(descriptor, size, offset)), original
+        )
+
+    def writing(
+        self, descriptor: int, size: int, original: Callable[[int, int | None], int], *, name: str = "write"
+    ) -> int:
+        """Write to an open file that is watched.
+
+        Args:
+            descriptor: The file.
+            size: The number of bytes.
+            original: Writes a part: from an index to an index, or to the end if that is None.
+            name: The call.
+
+        Returns:
+            The number of bytes that were written.
+        """
+        return self._moved(Transfer(name, -1, descriptor, lambda: size), original)
+
+    def _moved(self, transfer: Transfer, original: Callable[[int, int | None], T]) -> T:
+        """Move the data in one call, or in two if it has more than one page."""
+        name, source, target, size = transfer
+        lock = None if target < 0 else self._write_lock(posix.fstat(target).st_ino)
+        shown = self._files.shown(source if target < 0 else target)
+        cut = 0
+
+        def first(recorder: Recorder, _: Answer | None) -> T:
+            nonlocal cut
+            _note(recorder, source, target, lock)
+            total = size()
+            part = half(total) if total > PAGE and self._interceptor.splits_data else None
+            got = original(0, part)
+            recorder.result = in_bytes(_length(got))
+            if part is not None and _length(got) == part:
+                cut = part
+                recorder.result = f"{part} of {in_bytes(total)}"
+                if lock is not None:
+                    recorder.took_lock(lock)
+            return got
+
+        def second(recorder: Recorder, _: Answer | None) -> T:
+            _note(recorder, source, target, lock)
+            if lock is not None:
+                recorder.dropped_lock(lock)
+            got = original(cut, None)
+            recorder.result = f"the other {in_bytes(_length(got))}"
+            return got
+
+        got = self._intercept(name, shown, first, mutates=target >= 0, lock=lock)
+        if not cut:
+            return got
+        try:
+            return got + self._intercept(name, shown, second, mutates=target >= 0)
+        except OSError:
+            # read(2) and write(2) return the number of bytes that were moved before the error
+            return got
+
+
+def _note(recorder: Recorder, source: int, target: int, lock: AdvisoryLock | None) -> None:
+    if source >= 0:
+        recorder.reads("file", posix.fstat(source).st_ino)
+    if target >= 0:
+        recorder.wrote_data(posix.fstat(target).st_ino)
+        recorder.modified.append(target)
+    if lock is not None:
+        recorder.changed_lock(lock)
+
+
+def half(size: int) -> int:
+    """Return the size of the first part of a transfer: about half, in whole pages."""
+    return max(PAGE, size // 2 // PAGE * PAGE)
+
+
+def in_bytes(number: int) -> str:
+    """Return a number of bytes for display."""
+    return "1 byte" if number == 1 else f"{number} bytes"
+
+
+def _length(got: bytes | int | None) -> int:
+    return got if isinstance(got, int) else len(got or b"")
+
+
+def _available(descriptor: int, size: int | None, offset: int | None) -> int:
+    """Return how many bytes a call would read from a file now; 0 if it is not a regular file."""
+    found = posix.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        return 0
+    at = posix.lseek(descriptor, 0, os.SEEK_CUR) if offset is None else offset
+    left = max(0, found.st_size - at)
+    return left if size is None else min(size, left)
+
+
+def _views(buffers: Any) -> list[memoryview]:
+    return [memoryview(buffer).cast("B") for buffer in buffers]
+
+
+def _slices(views: list[memoryview], start: int, stop: int | None) -> list[memoryview]:
+    found = []
+    for view in views:
+        found.append(view[start:stop] if stop is None else view[max(0, start) : max(0, stop)])
+        start = max(0, start - len(view))
+        stop = None if stop is None else max(0, stop - len(view))
+    return [view for view in found if view] or found[:1]
