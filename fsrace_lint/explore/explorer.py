@@ -37,6 +37,7 @@ def explore(
     filesystem: str = "posix",
     crash: str = "none",
     distributed: bool = False,
+    faults: tuple[str, ...] | str = (),
     max_schedules: int = 10_000,
     preemptions: int | None = None,
     samples: int = 0,
@@ -63,6 +64,7 @@ def explore(
         crash: "none", "kill" to also kill one process or all processes at any call, or "power" to also lose
             data that was not synced.
         distributed: Whether to replace the barriers and object collectives of `torch.distributed`.
+        faults: Names of errors, such as "ENOSPC". In each schedule, one call can get one of them.
         max_schedules: The maximum number of schedules to run in the systematic search.
         preemptions: The maximum number of times to preempt a process that could continue, or None.
         samples: The number of random schedules to run after the systematic search.
@@ -80,12 +82,25 @@ def explore(
     jobs.refuse_elsewhere()
     expected = expected if isinstance(expected, tuple) else (expected,)
     scenario = Scenario(
-        function, processes, setup, check, agree, expected, filesystem, crash, distributed, step_timeout
+        function,
+        processes,
+        setup,
+        check,
+        agree,
+        expected,
+        filesystem,
+        crash,
+        distributed,
+        step_timeout,
+        faults=(faults,) if isinstance(faults, str) else tuple(faults),
     ).validated()
     token = None if replay is None else schedule_tokens.read(replay)
     if token is not None:
         scenario = scenario._replace(
-            processes=token.processes, filesystem=token.filesystem, crash=token.crash
+            processes=token.processes,
+            filesystem=token.filesystem,
+            crash=token.crash,
+            faults=token.faults,
         ).validated()
     return _explored(scenario, Bounds(max_schedules, preemptions, samples, seed), token, shrink=shrink)
 
@@ -233,7 +248,7 @@ class _Explorer:
             failure.details,
             moves,
             schedule_tokens.write(scenario, moves),
-            tuple(timeline.reason(run)),
+            (*timeline.faults(moves), *timeline.reason(run)),
             switches(run.schedule()),
             is_least,
             timeline.draw(moves, scenario.processes),

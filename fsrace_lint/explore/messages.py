@@ -51,6 +51,8 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
         wait: Set if the call must wait for other processes in another way.
         outcome: The outcome of the previous call.
         state: Identifies the state of the program if it makes the same lookup twice in a row.
+        faults: The errors that can be injected.
+        creates: The path that the call creates; "" if it creates none.
     """
 
     name: str
@@ -62,6 +64,8 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
     wait: Meet | Pause | None = None
     outcome: CallOutcome | None = None
     state: str = ""
+    faults: tuple[str, ...] = ()
+    creates: str = ""
 
 
 class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
@@ -74,6 +78,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
         error: The class names of the exception and its bases, if the process ended with one.
         message: The text of the exception.
         trace: The traceback of the exception.
+        is_by_fault: Whether an injected error is the cause of the exception.
     """
 
     outcome: CallOutcome | None
@@ -82,6 +87,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
     error: list[str] = []
     message: str = ""
     trace: str = ""
+    is_by_fault: bool = False
 
 
 class Stack(msgspec.Struct, frozen=True, tag="stack", array_like=True):
@@ -98,12 +104,14 @@ class Go(msgspec.Struct, frozen=True, array_like=True):
         answer: The stale answer that the call returns, or None for the true one.
         gathered: The contributions of all processes to a collective.
         stack: Requests the stack of the process, without letting it continue.
+        fault: The error that the call gets instead of its result; "" for none.
     """
 
     now: float = 0.0
     answer: Answer | None = None
     gathered: list[bytes] = []
     stack: bool = False
+    fault: str = ""
 
 
 FromProcess = CallRequest | Ended | Stack

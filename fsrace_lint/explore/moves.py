@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 TRUTH, KILLED = 0, -1
 """What a process gets: the true answer, the k-th stale answer (k > 0), or a kill -9 instead of its call."""
+FAULT_BASE = -10
+"""The first fault of the scenario; the next ones have lower numbers."""
 
 Name = tuple[str, str, str]
 """A key of a footprint whose inode has a name that is the same in every run with the same moves."""
@@ -19,6 +21,11 @@ class Choice(NamedTuple):
 
     rank: int
     given: int = TRUTH
+
+    @property
+    def fault(self) -> int | None:
+        """The index of the fault that the process gets, or None."""
+        return FAULT_BASE - self.given if self.given <= FAULT_BASE else None
 
 
 Schedule = tuple[Choice, ...]

@@ -6,6 +6,7 @@ import inspect
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsrace_lint.explore.errors import ExploreError
+from fsrace_lint.explore.faults import FAULTS, NETWORK_ONLY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +33,7 @@ class Scenario(NamedTuple):
         distributed: Whether to replace `torch.distributed` with a stub.
         step_timeout: The maximum number of seconds between two calls of a process.
         most_moves: The maximum number of calls in a run.
+        faults: Names of errors that one call in a run can get.
     """
 
     function: Callable[[Path, int], object]
@@ -45,6 +47,7 @@ class Scenario(NamedTuple):
     distributed: bool = False
     step_timeout: float = 10.0
     most_moves: int = 5000
+    faults: tuple[str, ...] = ()
 
     def validated(self) -> Scenario:
         """Check all values.
@@ -65,6 +68,7 @@ class Scenario(NamedTuple):
             )
         if self.crash not in CRASHES:
             raise ExploreError(f"unknown crash {self.crash!r}: choose one of {', '.join(CRASHES)}")
+        self._check_faults()
         if not 0 < self.step_timeout <= LONGEST_STEP:
             raise ExploreError(
                 f"invalid timeout of {self.step_timeout} s: choose more than 0 s, and at most one day"
@@ -74,6 +78,13 @@ class Scenario(NamedTuple):
             if function is not None:
                 _check_call(part, function, "root")
         return self
+
+    def _check_faults(self) -> None:
+        for name in self.faults:
+            if name not in FAULTS:
+                raise ExploreError(f"unknown fault {name!r}: choose from {', '.join(FAULTS)}")
+            if name in NETWORK_ONLY and self.filesystem == "posix":
+                raise ExploreError(f"{name} occurs only on network filesystems: choose the filesystem 'nfs'")
 
 
 def _check_call(part: str, function: Callable[..., object], *given: str) -> None:

@@ -5,6 +5,9 @@
 This means: two processes on a POSIX filesystem. Process 0 makes three calls, and process 1 makes one. Process
 0 makes one call that gets its first stale answer, and process 1 is killed instead of its next call. The last
 part is four digits of a digest of the calls, which detects that the code has changed.
+
+With faults, the second part names them, as in `2posix%ENOSPC%EIO`. Then `a%2` means that the next call of
+process 0 gets the second fault, EIO.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsrace_lint.explore.errors import ExploreError
-from fsrace_lint.explore.moves import KILLED, TRUTH, Choice
+from fsrace_lint.explore.moves import FAULT_BASE, KILLED, TRUTH, Choice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
 _VERSION: Final = "fsr1"
 _MOST_MOVES: Final = 100_000
-_PART: Final = re.compile(r"([a-z])(?:~(\d+)|(\d+))?|([A-Z])")
+_PART: Final = re.compile(r"([a-z])(?:([~%])(\d+)|(\d+))?|([A-Z])")
 
 
 class ScheduleToken(NamedTuple):
@@ -36,6 +39,7 @@ class ScheduleToken(NamedTuple):
         crash: The crash model.
         schedule: The moves.
         digest: The digest of the calls.
+        faults: The faults that processes can get.
     """
 
     processes: int
@@ -43,6 +47,7 @@ class ScheduleToken(NamedTuple):
     crash: str
     schedule: Schedule
     digest: str
+    faults: tuple[str, ...] = ()
 
 
 def write(scenario: Scenario, moves: Sequence[Move]) -> str:
@@ -63,6 +68,8 @@ def write(scenario: Scenario, moves: Sequence[Move]) -> str:
         at += 1
         if choice.given == KILLED:
             parts.append(letter.upper())
+        elif choice.fault is not None:
+            parts.append(f"{letter}%{choice.fault + 1}")
         elif choice.given != TRUTH:
             parts.append(f"{letter}~{choice.given}")
         else:
@@ -73,6 +80,7 @@ def write(scenario: Scenario, moves: Sequence[Move]) -> str:
     model = f"{scenario.processes}{scenario.filesystem}" + (
         "" if scenario.crash == "none" else f"-{scenario.crash}"
     )
+    model += "".join(f"%{fault}" for fault in scenario.faults)
     return f"{_VERSION}.{model}.{''.join(parts)}.{digest(moves)}"
 
 
@@ -89,11 +97,12 @@ def read(text: str) -> ScheduleToken:
         ExploreError: The text is not a token.
     """
     found = re.fullmatch(
-        rf"{_VERSION}\.(\d+)([a-z]+)(?:-([a-z]+))?\.([A-Za-z0-9~]*)\.([0-9a-f]{{4}})", text.strip()
+        rf"{_VERSION}\.(\d+)([a-z]+)(?:-([a-z]+))?((?:%[A-Z]+)*)\.([A-Za-z0-9~%]*)\.([0-9a-f]{{4}})",
+        text.strip(),
     )
     if found is None:
         raise ExploreError(f"{text!r} is not a schedule token; a token looks like fsr1.2posix.ab2a.e797")
-    processes, filesystem, crash, body, told = found.groups()
+    processes, filesystem, crash, faults, body, told = found.groups()
     schedule: list[Choice] = []
     at = 0
     while at < len(body):
@@ -101,16 +110,18 @@ def read(text: str) -> ScheduleToken:
         if part is None:
             raise ExploreError(f"{text!r} is not a schedule token: {body[at:]!r} has no meaning")
         at = part.end()
-        letter, answer, count, killed = part.groups()
+        letter, kind, number, count, killed = part.groups()
         if killed:
             schedule.append(Choice(ord(killed) - ord("A"), KILLED))
-        elif answer:
-            schedule.append(Choice(ord(letter) - ord("a"), int(answer)))
+        elif kind:
+            given = int(number) if kind == "~" else FAULT_BASE - int(number) + 1
+            schedule.append(Choice(ord(letter) - ord("a"), given))
         else:
             if int(count or 1) > _MOST_MOVES:
                 raise ExploreError(f"{text!r} is not a schedule token: {count} calls are too many")
             schedule += [Choice(ord(letter) - ord("a"))] * int(count or 1)
-    return ScheduleToken(int(processes), filesystem, crash or "none", tuple(schedule), told)
+    names = tuple(faults.split("%")[1:])
+    return ScheduleToken(int(processes), filesystem, crash or "none", tuple(schedule), told, names)
 
 
 def digest(moves: Sequence[Move]) -> str:

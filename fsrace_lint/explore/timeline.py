@@ -50,12 +50,21 @@ def _words(move: Move) -> str:
         told += f" -> {move.result}"
     if len(told) > LONGEST:
         told = f"{move.name} ...{told[len(move.name) + len(told) - LONGEST + 4 :]}"
-    return told + (" (stale)" if move.choice.given != TRUTH else "")
+    return told + (" (stale)" if move.choice.given > TRUTH else "")
 
 
 def _where(where: str) -> str:
     path, _, line = where.rpartition(":")
     return f"{Path(path).name}:{line}" if path else ""
+
+
+def faults(moves: Sequence[Move]) -> list[str]:
+    """Say which calls got an injected error."""
+    return [
+        f"step {number} of process {move.choice.rank} ({_told(move)}) got an error that `prove` injected"
+        for number, move in enumerate(moves, 1)
+        if move.choice.fault is not None
+    ]
 
 
 def reason(run: ScheduleRun) -> list[str]:
@@ -84,7 +93,7 @@ def reason(run: ScheduleRun) -> list[str]:
 def _between(moves: Sequence[Move], last: int) -> str:
     """Find an earlier call of this process on the same names, and a change by another process in between."""
     mine = moves[last]
-    if mine.choice.given not in (TRUTH, KILLED):
+    if mine.choice.given > TRUTH:
         return f"step {last + 1} ({mine.name} {mine.target}) got a stale answer"
     for changed in range(last - 1, -1, -1):
         other = moves[changed]

@@ -8,6 +8,7 @@ other writers. A network filesystem has no such lock between clients.
 
 from __future__ import annotations
 
+import errno
 import os
 import posix
 import stat
@@ -18,11 +19,15 @@ from fsrace_lint.instrument.interception import Calls, available
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fsrace_lint.instrument.file_table import OpenFileDescription
     from fsrace_lint.instrument.model import AdvisoryLock, Answer
     from fsrace_lint.instrument.recorder import Recorder
 
 PAGE: Final = 4096
 """The number of bytes up to which a call is atomic."""
+
+_LASTING: Final = ("ENOSPC", "EIO")
+"""The injected errors that all further transfers of the open file get too."""
 
 T = TypeVar("T", bytes, int)
 
@@ -217,11 +222,12 @@ class DataCalls(Calls):
         name, source, target, size = transfer
         lock = None if target < 0 else self._write_lock(posix.fstat(target).st_ino)
         shown = self._files.shown(source if target < 0 else target)
+        self._refuse_failing(transfer, shown)
         cut = 0
 
         def first(recorder: Recorder, _: Answer | None) -> T:
             nonlocal cut
-            _note(recorder, source, target, lock)
+            self._note(recorder, transfer, lock)
             total = size()
             part = half(total) if total > PAGE and self._interceptor.splits_data else None
             got = original(0, part)
@@ -234,31 +240,57 @@ class DataCalls(Calls):
             return got
 
         def second(recorder: Recorder, _: Answer | None) -> T:
-            _note(recorder, source, target, lock)
+            self._note(recorder, transfer, lock)
             if lock is not None:
                 recorder.dropped_lock(lock)
             got = original(cut, None)
             recorder.result = f"the other {in_bytes(_length(got))}"
             return got
 
-        got = self._intercept(name, shown, first, mutates=target >= 0, lock=lock)
+        def fail(recorder: Recorder, fault: str) -> None:
+            if lock is not None:
+                (recorder.dropped_lock if cut else recorder.changed_lock)(lock)
+            if fault in _LASTING:
+                file, way = self._end(transfer)
+                file.failing[way] = getattr(errno, fault)
+
+        options: dict[str, Any] = {"mutates": target >= 0, "on_fault": fail}
+        got = self._intercept(name, shown, first, lock=lock, **options)
         if not cut:
             return got
         try:
-            return got + self._intercept(name, shown, second, mutates=target >= 0)
+            return got + self._intercept(name, shown, second, is_rest=True, **options)
         except OSError:
             # read(2) and write(2) return the number of bytes that were moved before the error
             return got
 
+    def _end(self, transfer: Transfer) -> tuple[OpenFileDescription, str]:
+        """Return the file that a transfer is about, and the way that the data goes."""
+        if transfer.target < 0:
+            return self._files.by_descriptor[transfer.source], "read"
+        return self._files.by_descriptor[transfer.target], "write"
 
-def _note(recorder: Recorder, source: int, target: int, lock: AdvisoryLock | None) -> None:
-    if source >= 0:
-        recorder.reads("file", posix.fstat(source).st_ino)
-    if target >= 0:
-        recorder.wrote_data(posix.fstat(target).st_ino)
-        recorder.modified.append(target)
-    if lock is not None:
-        recorder.changed_lock(lock)
+    def _refuse_failing(self, transfer: Transfer, shown: str) -> None:
+        """Fail as an earlier transfer failed: a disk stays full, and a bad sector stays bad."""
+        file, way = self._end(transfer)
+        number = file.failing.get(way)
+        if number is None:
+            return
+
+        def act(*_: object) -> None:
+            raise OSError(number, os.strerror(number))
+
+        self._intercept(transfer.name, shown, act, mutates=False, can_fail=False)
+
+    def _note(self, recorder: Recorder, transfer: Transfer, lock: AdvisoryLock | None) -> None:
+        if transfer.source >= 0:
+            recorder.reads("file", posix.fstat(transfer.source).st_ino)
+        if transfer.target >= 0:
+            self._files.by_descriptor[transfer.target].is_written = True
+            recorder.wrote_data(posix.fstat(transfer.target).st_ino)
+            recorder.modified.append(transfer.target)
+        if lock is not None:
+            recorder.changed_lock(lock)
 
 
 def half(size: int) -> int:

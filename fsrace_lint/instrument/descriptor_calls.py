@@ -87,7 +87,8 @@ class DescriptorCalls(Calls):
 
         mutates = bool(flags & (os.O_CREAT | os.O_TRUNC))
         shown = self._tree.shown(place)
-        return self._intercept(f"open[{words}]", shown, act, mutates=mutates, lock=lock)
+        creates = place if flags & os.O_CREAT else ""
+        return self._intercept(f"open[{words}]", shown, act, mutates=mutates, lock=lock, creates=creates)
 
     def _open_nameless(self, place: str, given: tuple[Any, int | None], flags: int, mode: int) -> int:
         """Create a file without a name in a directory: `O_TMPFILE` in open(2)."""
@@ -130,7 +131,16 @@ class DescriptorCalls(Calls):
             original()
 
         holds = file.flock or self._files.record_locks
-        return self._intercept("close", self._files.shown(descriptor), act, mutates=bool(holds))
+        shown = self._files.shown(descriptor)
+        # close(2): the descriptor is released in any case
+        return self._intercept(
+            "close",
+            shown,
+            act,
+            mutates=bool(holds),
+            can_fail=file.is_written,
+            on_fault=lambda recorder, _: act(recorder, None),
+        )
 
     def closerange(self, low: int, high: int) -> None:
         """Close all descriptors in a range."""
@@ -204,6 +214,13 @@ class DescriptorCalls(Calls):
                 original(descriptor)
                 recorder.synced.append(inode)
 
-            return self._intercept(original.__name__, self._files.shown(descriptor), act, mutates=False)
+            def fail(recorder: Recorder, _: str) -> None:
+                # the kernel marks the pages as clean, and the next fsync() succeeds
+                inode = posix.fstat(descriptor).st_ino
+                recorder.reads("file", inode)
+                recorder.lost.append(inode)
+
+            shown = self._files.shown(descriptor)
+            return self._intercept(original.__name__, shown, act, mutates=False, on_fault=fail)
 
         return sync

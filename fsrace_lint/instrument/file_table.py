@@ -21,6 +21,8 @@ class OpenFileDescription:
         flock: The lock that it holds, or None.
         descriptors: The number of its descriptors.
         is_nameless: Whether it was created without a name (`O_TMPFILE`).
+        is_written: Whether data was written through it.
+        failing: The injected error that all further reads ("read") or writes ("write") get.
     """
 
     def __init__(self, number: int, *, is_nameless: bool = False) -> None:
@@ -28,6 +30,8 @@ class OpenFileDescription:
         self.is_nameless = is_nameless
         self.flock: AdvisoryLock | None = None
         self.descriptors = 1
+        self.is_written = False
+        self.failing: dict[str, int] = {}
 
 
 class FileTable:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import posix
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar
 
 from fsrace_lint.instrument.model import AdvisoryLock
 from fsrace_lint.instrument.recorder import Recorder
@@ -31,6 +33,10 @@ class FilesystemCall(Generic[T]):
         mutates: Whether the call can change anything.
         lookup: The lookup, if the call can return a stale answer.
         lock: The lock that the call waits for.
+        creates: The absolute path that the call creates; "" if it creates none.
+        can_fail: Whether an error can be injected.
+        is_rest: Whether this is the second part of a transfer.
+        on_fault: Does what the call does in spite of an injected error.
     """
 
     name: str
@@ -40,21 +46,39 @@ class FilesystemCall(Generic[T]):
     mutates: bool = True
     lookup: Lookup | None = None
     lock: AdvisoryLock | None = None
+    creates: str = ""
+    can_fail: bool = True
+    is_rest: bool = False
+    on_fault: Callable[[Recorder, str], object] | None = None
 
-    def run(self, answer: Answer | None = None) -> T:
+    def run(self, answer: Answer | None = None, fault: str = "") -> T:
         """Make the call; its outcome is then in the recorder.
 
         Args:
             answer: The answer of a lookup, instead of the true one.
+            fault: The name of an error that the call gets instead; "" for none.
 
         Returns:
             The result of the call.
         """
+        if fault:
+            self._fail(fault)
         try:
             return self.act(self.recorder, answer)
         except OSError as error:
-            self.recorder.result = type(error).__name__
+            kind = type(error)
+            number = errno.errorcode.get(error.errno or 0)
+            self.recorder.result = number if kind is OSError and number else kind.__name__
             raise
+
+    def _fail(self, fault: str) -> NoReturn:
+        if self.creates:
+            self.recorder.resolve(self.creates, follow=False)
+        if self.on_fault is not None:
+            self.on_fault(self.recorder, fault)
+        self.recorder.result = f"{fault} (injected)"
+        number = getattr(errno, fault)
+        raise OSError(number, os.strerror(number), self.creates or None)
 
 
 class Interceptor(Protocol):
@@ -114,11 +138,12 @@ class Calls:
         act: Callable[[Recorder, Answer | None], T],
         *,
         mutates: bool = True,
-        lookup: Lookup | None = None,
-        lock: AdvisoryLock | None = None,
+        **options: Any,
     ) -> T:
-        recorder = Recorder(self._tree)
-        return self._interceptor.intercept(FilesystemCall(name, target, act, recorder, mutates, lookup, lock))
+        """Intercept a call; the options are attributes of `FilesystemCall`."""
+        return self._interceptor.intercept(
+            FilesystemCall(name, target, act, Recorder(self._tree), mutates, **options)
+        )
 
 
 def available(*names: str) -> list[Callable[..., Any]]:

@@ -79,6 +79,7 @@ class CallOutcome(NamedTuple):
         dirtied: Inodes with new data that is not on the disk yet.
         synced: Inodes whose data was synced to the disk.
         unobserved: What can happen unobserved from now on, for display.
+        lost: Inodes whose unsynced data may never reach the disk, because a sync failed.
     """
 
     result: str
@@ -90,6 +91,7 @@ class CallOutcome(NamedTuple):
     dirtied: tuple[int, ...] = ()
     synced: tuple[int, ...] = ()
     unobserved: tuple[str, ...] = ()
+    lost: tuple[int, ...] = ()
 
 
 def plain(text: str) -> str:

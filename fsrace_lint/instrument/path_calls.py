@@ -22,12 +22,12 @@ class PathCalls(Calls):
     def replacements(self) -> dict[Any, Any]:
         """Return the replacement of each original function."""
         made: dict[Callable[..., Any], Callable[..., Any]] = {
-            posix.mkdir: self._changing(posix.mkdir, _made_directory),
-            posix.mkfifo: self._changing(posix.mkfifo, _made),
-            posix.mknod: self._changing(posix.mknod, _made),
-            posix.rmdir: self._changing(posix.rmdir, _removed),
-            posix.unlink: self._changing(posix.unlink, _removed),
-            posix.remove: self._changing(posix.unlink, _removed),
+            posix.mkdir: self._changing(posix.mkdir, _made_directory, creates=True),
+            posix.mkfifo: self._changing(posix.mkfifo, _made, creates=True),
+            posix.mknod: self._changing(posix.mknod, _made, creates=True),
+            posix.rmdir: self._changing(posix.rmdir, _removed, creates=False),
+            posix.unlink: self._changing(posix.unlink, _removed, creates=False),
+            posix.remove: self._changing(posix.unlink, _removed, creates=False),
             posix.rename: self._renaming(posix.rename),
             posix.replace: self._renaming(posix.replace),
             posix.link: self.link,
@@ -37,7 +37,7 @@ class PathCalls(Calls):
         return made | {original: self._altering(original) for original in available(*altering)}
 
     def _changing(
-        self, original: Callable[..., None], note: Callable[[Recorder, ResolvedPath], None]
+        self, original: Callable[..., None], note: Callable[[Recorder, ResolvedPath], None], *, creates: bool
     ) -> Callable[..., None]:
         def change(path: Path, *args: Any, dir_fd: int | None = None, **options: Any) -> None:
             place = self._place(path, dir_fd)
@@ -51,7 +51,8 @@ class PathCalls(Calls):
                 original(path, *args, dir_fd=dir_fd, **options)
                 note(recorder, at)
 
-            return self._intercept(original.__name__, self._tree.shown(place), act)
+            shown = self._tree.shown(place)
+            return self._intercept(original.__name__, shown, act, creates=place if creates else "")
 
         return change
 
@@ -81,7 +82,7 @@ class PathCalls(Calls):
 
             shown = [str(src) if old is None else self._tree.shown(old)]
             shown.append(str(dst) if new is None else self._tree.shown(new))
-            return self._intercept(original.__name__, " -> ".join(shown), act)
+            return self._intercept(original.__name__, " -> ".join(shown), act, creates=new or "")
 
         return rename
 
@@ -110,7 +111,7 @@ class PathCalls(Calls):
                 recorder.changed_links(source)
 
         shown = f"{self._tree.shown(old) if old else src!s} -> {self._tree.shown(new)}"
-        return self._intercept("link", shown, act)
+        return self._intercept("link", shown, act, creates=new)
 
     def symlink(
         self, src: Path, dst: Path, target_is_directory: bool = False, *, dir_fd: int | None = None
@@ -125,7 +126,8 @@ class PathCalls(Calls):
             posix.symlink(src, dst, target_is_directory, dir_fd=dir_fd)  # type: ignore[arg-type]
             _made(recorder, at)
 
-        return self._intercept("symlink", f"{self._tree.shown(place)} -> {os.fsdecode(src)}", act)  # type: ignore[arg-type]
+        shown = f"{self._tree.shown(place)} -> {os.fsdecode(src)}"  # type: ignore[arg-type]
+        return self._intercept("symlink", shown, act, creates=place)
 
     def _altering(self, original: Callable[..., None]) -> Callable[..., Any]:
         name = original.__name__

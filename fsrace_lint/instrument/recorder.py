@@ -34,6 +34,7 @@ class Recorder:
         self.released: list[AdvisoryLock] = []
         self.dirtied: list[int] = []
         self.synced: list[int] = []
+        self.lost: list[int] = []
         self.unobserved: list[str] = []
         self.modified: list[str | int] = []
         self._reads: dict[Key, None] = {}
@@ -52,6 +53,7 @@ class Recorder:
             tuple(self.dirtied),
             tuple(self.synced),
             tuple(self.unobserved),
+            tuple(self.lost),
         )
 
     def resolve(self, path: Path, dir_fd: int | None = None, *, follow: bool = True) -> ResolvedPath:

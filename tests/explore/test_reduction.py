@@ -196,13 +196,15 @@ def test_reduction_finds_every_outcome_of_a_crash(program: Program) -> None:
     st.lists(st.lists(st.sampled_from(DATA), min_size=1, max_size=1), min_size=2, max_size=2),
     st.sampled_from(["posix", "nfs"]),
     st.sampled_from(["none", "kill"]),
+    st.sampled_from([(), ("ENOSPC",), ("EIO", "EINTR")]),
 )
-@example([["append much"], ["overwrite much"]], "posix", "none")
-@example([["copy much"], ["change much"]], "posix", "none")
+@example([["append much"], ["overwrite much"]], "posix", "none", ())
+@example([["copy much"], ["change much"]], "posix", "none", ())
+@example([["append much"], ["read much"]], "nfs", "none", ("ESTALE",))
 def test_reduction_finds_every_outcome_of_data_in_parts(
-    program: Program, filesystem: str, crash: str
+    program: Program, filesystem: str, crash: str, faults: tuple[str, ...]
 ) -> None:
-    assert_same_outcomes(scenario_of(program, filesystem=filesystem, crash=crash))
+    assert_same_outcomes(scenario_of(program, filesystem=filesystem, crash=crash, faults=faults))
 
 
 @checked

@@ -54,6 +54,11 @@ Examples:
 )
 @click.option("--agree", is_flag=True, help="Require all processes to return the same result.")
 @click.option("--expect", metavar="NAMES", help="Comma-separated exceptions that are not failures.")
+@click.option(
+    "--faults",
+    metavar="NAMES",
+    help="Comma-separated errors that one call can get: ENOSPC, EIO, EINTR, ESTALE.",
+)
 @click.option("--distributed", is_flag=True, help="Replace `torch.distributed` with a simulation.")
 @click.option(
     "--max-schedules",
@@ -101,6 +106,7 @@ def prove(scenario: str, **choices: Any) -> None:
     module = _loaded(Path(file))
     function = _named(module, name)
     choices["crash"] = "power" if choices.pop("power_loss") else "kill" if choices["crash"] else "none"
+    choices["faults"] = tuple((choices["faults"] or "").replace(",", " ").split())
     choices["expected"] = _exceptions(module, choices.pop("expect"))
     for usual in ("setup", "check"):
         choices[usual] = _function(module, choices[usual], usual)

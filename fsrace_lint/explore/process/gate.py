@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import posix
 import sys
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from fsrace_lint import instrument
 from fsrace_lint.explore import messages
+from fsrace_lint.explore.faults import Faults
 from fsrace_lint.explore.messages import CallRequest, Go
 from fsrace_lint.instrument.file_table import FileTable
 from fsrace_lint.instrument.interception import FilesystemCall
@@ -58,6 +60,7 @@ class Gate:
     def __init__(self, start: float, top: str) -> None:
         self.start = start
         self.files = FileTable(WatchedTree(top, f"{top}/root"))
+        self.faults = Faults()
         self.rank = 0
         self.now = 0.0
         self.gathered: list[bytes] = []
@@ -121,18 +124,33 @@ class Gate:
             wait,
             self._taken(),
             state,
+            self.faults.of(call),
+            plain(call.creates),
         )
         messages.send(self._writer, request)
         go = self._heard()
+        if go.fault == "EINTR" and not call.is_rest:
+            return self._interrupted(call, wait)
         self._inside = True
         try:
-            result = call.run(go.answer)
+            result = call.run(go.answer, go.fault)
             for changed in call.recorder.modified:
                 self._stamp(changed)
+        except OSError as error:
+            if go.fault:
+                self.faults.note(error)
+            raise
         finally:
             self._inside = False
             self._recorder = call.recorder
         return result
+
+    def _interrupted(self, call: FilesystemCall[T], wait: Meet | Pause | None) -> T:
+        """Run the handlers of signals, and make the call again unless one of them raises: PEP 475."""
+        call.recorder.result = "EINTR (injected)"
+        self._recorder = call.recorder
+        self.faults.interrupt()
+        return self.intercept(dataclasses.replace(call, recorder=Recorder(self.files.tree)), wait)
 
     def _stamp(self, target: str | int) -> None:
         """Set the timestamps of a changed file to the clock of the process instead of that of the kernel."""

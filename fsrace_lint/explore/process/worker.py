@@ -16,6 +16,7 @@ import traceback
 from typing import TYPE_CHECKING, NoReturn
 
 from fsrace_lint.explore import messages
+from fsrace_lint.explore.faults import Faults
 from fsrace_lint.explore.process.collectives import Collectives
 from fsrace_lint.explore.process.gate import OWN
 from fsrace_lint.instrument.model import plain
@@ -51,6 +52,7 @@ def live(scenario: Scenario, rank: int, gate: Gate, reader: int, writer: int) ->
     if scenario.distributed:
         Collectives(gate, scenario.processes).install()
     gate.excludes_writers = scenario.filesystem == "posix"
+    gate.faults = Faults(scenario.faults, is_network=scenario.filesystem != "posix")
     gate.begin(reader, writer, rank)
     try:
         value = scenario.function(root, rank)
@@ -66,7 +68,8 @@ def live(scenario: Scenario, rank: int, gate: Gate, reader: int, writer: int) ->
         frames = [frame for frame in trace if not frame.filename.startswith(OWN)]
         lines = traceback.format_list(frames) + traceback.format_exception_only(type(error), error)
         kinds = [kind.__name__ for kind in type(error).__mro__[:-1]]
-        gate.end(error=kinds, message=plain(_said(str, error)), trace=plain("".join(lines)))
+        told = {"error": kinds, "message": plain(_said(str, error)), "trace": plain("".join(lines))}
+        gate.end(**told, is_by_fault=gate.faults.explain(error))
     gate.finish()
     gate.end(value=_pickled(value), shown=plain(_said(repr, value)))
 

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from fsrace_lint.explore.errors import ExploreError
 from fsrace_lint.explore.messages import CallRequest, Ended, Go, Meet, Pause
-from fsrace_lint.explore.moves import EVERYTHING, KILLED, TRUTH, Choice, Move, NamedFootprint, Trace
+from fsrace_lint.explore.moves import (
+    EVERYTHING,
+    FAULT_BASE,
+    KILLED,
+    TRUTH,
+    Choice,
+    Move,
+    NamedFootprint,
+    Trace,
+)
 from fsrace_lint.explore.running import jobs, verdict
 from fsrace_lint.explore.running.held_locks import HeldLocks
 from fsrace_lint.explore.running.rank_process import RankProcess
@@ -43,6 +53,7 @@ class ScheduleRun:
         self._names = {inode: (path or "top") for inode, path in stage.fresh().items()}
         self._locks = HeldLocks()
         self._dirty: set[int] = set()
+        self._unsyncable: set[int] = set()
         self._history = TreeHistory(str(stage.top)) if scenario.filesystem == "nfs" else None
         self._start(processes)
 
@@ -85,7 +96,7 @@ class ScheduleRun:
             number: The rank of the process.
 
         Returns:
-            `TRUTH` first, then stale answers, newest first; then, with crashes, `KILLED`.
+            `TRUTH` first, then stale answers, newest first; then, with crashes, `KILLED`; then faults.
         """
         request = self.ranks[number].request
         if request is None:
@@ -97,7 +108,17 @@ class ScheduleRun:
         can_matter = request.mutates or request.lock is not None
         if self.scenario.crash != "none" and can_matter and not any(rank.killed for rank in self.ranks):
             found.append(KILLED)
-        return found
+        return found + self._faults(request)
+
+    def _faults(self, request: CallRequest) -> list[int]:
+        if not request.faults or any(move.choice.fault is not None for move in self.trace.moves):
+            return []
+        needs_no_space = request.creates and not _is_new(request.creates)
+        return [
+            FAULT_BASE - number
+            for number, name in enumerate(self.scenario.faults)
+            if name in request.faults and not (name == "ENOSPC" and needs_no_space)
+        ]
 
     def move(self, choice: Choice) -> Move:
         """Let a process make its call, and wait until it is about to make the next one.
@@ -132,11 +153,12 @@ class ScheduleRun:
     def _made(self, choice: Choice, request: CallRequest) -> Move:
         rank = self.ranks[choice.rank]
         answer: Answer | None = None
-        if choice.given != TRUTH and self._history is not None and request.lookup is not None:
+        if choice.given > TRUTH and self._history is not None and request.lookup is not None:
             answer = self._answers(choice.rank, request.lookup)[choice.given]
         if isinstance(request.wait, Pause):
             rank.now += rank.polls.length(request.wait)
-        rank.process.let_through(Go(rank.now, answer, rank.gathered or []))
+        fault = "" if choice.fault is None else self.scenario.faults[choice.fault]
+        rank.process.let_through(Go(rank.now, answer, rank.gathered or [], fault=fault))
         rank.gathered = None
         outcome = self._hear(choice.rank) or CallOutcome("does not return", Footprint())
         rank.made += 1
@@ -172,7 +194,9 @@ class ScheduleRun:
         self._names.update(dict.fromkeys(outcome.created, origin))
         self.has_unfollowed = self.has_unfollowed or bool(outcome.unobserved)
         self._dirty.update(outcome.dirtied)
-        self._dirty.difference_update(outcome.synced)
+        # after an error, the kernel forgets that the data was not written: a later sync succeeds for nothing
+        self._unsyncable.update(outcome.lost)
+        self._dirty.difference_update(set(outcome.synced) - self._unsyncable)
         notes = outcome.unobserved
         if WORLD in outcome.footprint.writes:
             notes = (f"{request.name} {request.target}: treated as one step, whatever it does", *notes)
@@ -277,3 +301,8 @@ class ScheduleRun:
     def schedule(self) -> Schedule:
         """Return the choices that led to this state."""
         return tuple(move.choice for move in self.trace.moves)
+
+
+def _is_new(path: str) -> bool:
+    """Return whether a call could create a path, which needs space in the directory."""
+    return os.path.isdir(os.path.dirname(path)) and not os.path.lexists(path)
