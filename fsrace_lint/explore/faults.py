@@ -14,26 +14,32 @@ if TYPE_CHECKING:
 
     from fsrace_lint.instrument.interception import FilesystemCall
 
-_CREATING: Final = "open mkdir mkfifo mknod symlink link rename replace"
-_READING: Final = "read pread readv preadv"
-_WRITING: Final = "write pwrite writev pwritev sendfile copy_file_range"
-_SYNCING: Final = "fsync fdatasync close"
-_SHRINKING: Final = "truncate ftruncate"
-_ATTRIBUTES: Final = "chmod lchmod fchmod chown lchown fchown"
-_LOCKING: Final = "flock lockf"
-_LOOKUPS: Final = "stat lstat fstat access exists lexists isfile isdir islink readlink listdir scandir"
-
+_CREATING: Final = {"open", "mkdir", "mkfifo", "mknod", "symlink", "link", "rename", "replace"}
+_READING: Final = {"read", "pread", "readv", "preadv"}
+_WRITING: Final = {"write", "pwrite", "writev", "pwritev", "sendfile", "copy_file_range"}
+_SYNCING: Final = {"fsync", "fdatasync"}
+_CHANGING: Final = {"truncate", "ftruncate", "chmod", "lchmod", "fchmod", "chown", "lchown", "fchown"}
+_LOCKING: Final = {"flock", "lockf"}
+_LOOKUPS: Final = {
+    *("stat", "lstat", "fstat", "access", "readlink", "listdir", "scandir"),
+    *("exists", "lexists", "isfile", "isdir", "islink"),
+}
 FAULTS: Final = {
-    "ENOSPC": frozenset(f"{_CREATING} {_WRITING} {_SYNCING} posix_fallocate setxattr".split()),
-    "EIO": frozenset(
-        f"{_READING} {_WRITING} {_SYNCING} {_SHRINKING} {_ATTRIBUTES}"
-        " link unlink symlink readlink access".split()
-    ),
-    "EINTR": frozenset(_LOCKING.split()),
-    "ESTALE": frozenset(
-        f"{_CREATING} {_READING} {_WRITING} fsync fdatasync {_SHRINKING} {_ATTRIBUTES} {_LOOKUPS} {_LOCKING}"
-        " unlink rmdir utime chdir".split()
-    ),
+    "ENOSPC": _CREATING | _WRITING | _SYNCING | {"close", "posix_fallocate", "setxattr"},
+    "EIO": _READING
+    | _WRITING
+    | _SYNCING
+    | _CHANGING
+    | {"close", "link", "unlink", "symlink", "readlink", "access"},
+    "EINTR": _LOCKING,
+    "ESTALE": _CREATING
+    | _READING
+    | _WRITING
+    | _SYNCING
+    | _CHANGING
+    | _LOOKUPS
+    | _LOCKING
+    | {"unlink", "rmdir", "utime", "chdir"},
 }
 """The calls that can return each error.
 
@@ -76,7 +82,7 @@ class Faults:
         if name == "EINTR":
             is_waiting = kind in FAULTS[name] and call.lock is not None
             return (call.is_rest and self._is_network) or (is_waiting and bool(self._signals()))
-        if not call.can_fail or (name == "ENOSPC" and kind in _CREATING.split() and not call.creates):
+        if not call.can_fail or (name == "ENOSPC" and kind in _CREATING and not call.creates):
             return False
         return kind in FAULTS[name]
 
