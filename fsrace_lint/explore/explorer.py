@@ -51,6 +51,7 @@ def explore(
     same_pids: bool = False,
     nodes: int = 1,
     distributed: bool = False,
+    faults: tuple[str, ...] | str = (),
     max_schedules: int = 10_000,
     preemptions: int | None = None,
     samples: int = 0,
@@ -85,6 +86,7 @@ def explore(
         nodes: The number of nodes that the processes are divided among. Each has a host name, and its own
             process ids, which can be equal.
         distributed: Whether to replace the barriers and object collectives of `torch.distributed`.
+        faults: Names of errors, such as "ENOSPC". In each schedule, one call can get one of them.
         max_schedules: The maximum number of schedules to run in the systematic search.
         preemptions: The maximum number of times to preempt a process that could continue, or None.
         samples: The number of random schedules to run after the systematic search.
@@ -116,7 +118,13 @@ def explore(
         step_timeout,
         allow_outside,
     )
-    scenario = scenario._replace(kills=kills, restarts=restarts, same_pids=same_pids, nodes=nodes).validated()
+    scenario = scenario._replace(
+        kills=kills,
+        restarts=restarts,
+        same_pids=same_pids,
+        nodes=nodes,
+        faults=(faults,) if isinstance(faults, str) else tuple(faults),
+    ).validated()
     token = None if replay is None else schedule_tokens.read(replay)
     if token is not None:
         scenario = token.applied_to(scenario).validated()
@@ -322,7 +330,7 @@ class _Explorer:
             code_places.relative(failure.details),
             moves,
             schedule_tokens.write(scenario, moves),
-            tuple(reason.text for reason in found),
+            (*timeline.faults(moves), *(reason.text for reason in found)),
             switches(run.schedule()),
             is_least,
             timeline.draw(moves, scenario.processes, self._width),

@@ -96,6 +96,8 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
         outcome: The outcome of the previous call.
         state: Identifies the state of the program if it makes the same lookup twice in a row.
         unseen: What the process did since its last message that is not controlled.
+        faults: The errors that can be injected.
+        creates: The path that the call creates; "" if it creates none.
     """
 
     name: str
@@ -108,6 +110,8 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
     outcome: CallOutcome | None = None
     state: str = ""
     unseen: list[Unseen] = []
+    faults: tuple[str, ...] = ()
+    creates: str = ""
 
 
 class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
@@ -123,6 +127,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
         raised: The innermost frame of the exception, and of each exception that led to it.
         unseen: What the process did since its last message that is not controlled.
         refused: Why the exploration must end, if the process was about to do what must not happen.
+        is_by_fault: Whether an injected error is the cause of the exception.
     """
 
     outcome: CallOutcome | None
@@ -134,6 +139,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):
     raised: list[Frame] = []
     unseen: list[Unseen] = []
     refused: str = ""
+    is_by_fault: bool = False
 
 
 class Go(msgspec.Struct, frozen=True, array_like=True):
@@ -146,6 +152,7 @@ class Go(msgspec.Struct, frozen=True, array_like=True):
         traced: Whether the process sends its stack with each call, and keeps its output; only in its first
             message.
         living: The processes of the node that are alive, if the call asks for them.
+        fault: The error that the call gets instead of its result; "" for none.
     """
 
     now: float = 0.0
@@ -153,6 +160,7 @@ class Go(msgspec.Struct, frozen=True, array_like=True):
     gathered: list[bytes] = []
     traced: bool = False
     living: list[Living] = []
+    fault: str = ""
 
 
 FromProcess = CallRequest | Ended

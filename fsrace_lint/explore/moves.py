@@ -6,17 +6,18 @@ import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsrace_lint.explore import code_places
+from fsrace_lint.instrument.model import PROCESSES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsrace_lint.explore.code_places import Frame
 
-from fsrace_lint.instrument.model import PROCESSES
-
 TRUTH, KILLED, RESTARTED = 0, -1, -2
 """What a process gets: the true answer, the k-th stale answer (k > 0), or a kill -9 instead of its call; a
 killed process gets another start."""
+FAULT_BASE = -10
+"""The first fault of the scenario; the next ones have lower numbers."""
 
 Name = tuple[str, str, str]
 """A key of a footprint whose inode has a name that is the same in every run with the same moves."""
@@ -29,6 +30,11 @@ class Choice(NamedTuple):
 
     rank: int
     given: int = TRUTH
+
+    @property
+    def fault(self) -> int | None:
+        """The index of the fault that the process gets, or None."""
+        return FAULT_BASE - self.given if self.given <= FAULT_BASE else None
 
 
 Schedule = tuple[Choice, ...]

@@ -6,6 +6,7 @@ import inspect
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsrace_lint.explore.errors import ExploreError
+from fsrace_lint.explore.faults import FAULTS, NETWORK_ONLY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +49,7 @@ class Scenario(NamedTuple):
         step_timeout: The maximum number of seconds between two calls of a process.
         allow_outside: Whether the processes may change files outside of the temporary directory.
         most_moves: The maximum number of calls in a run.
+        faults: Names of errors that one call in a run can get.
     """
 
     function: Callable[[Path, int], object]
@@ -67,6 +69,7 @@ class Scenario(NamedTuple):
     same_pids: bool = False
     nodes: int = 1
     lifetimes: bool = False
+    faults: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -107,6 +110,7 @@ class Scenario(NamedTuple):
             raise ExploreError("invalid number of kills or restarts: choose at least 1 kill and 0 restarts")
         if self.crash == "none" and (self.kills > 1 or self.restarts or self.same_pids):
             raise ExploreError('kills and restarts need crashes: choose `crash="kill"` or `crash="power"`')
+        self._check_faults()
         if not 0 < self.step_timeout <= LONGEST_STEP:
             raise ExploreError(
                 f"invalid timeout of {self.step_timeout} s: choose more than 0 s, and at most one day"
@@ -116,6 +120,13 @@ class Scenario(NamedTuple):
             if function is not None:
                 _check_call(part, function, "root")
         return self
+
+    def _check_faults(self) -> None:
+        for name in self.faults:
+            if name not in FAULTS:
+                raise ExploreError(f"unknown fault {name!r}: choose from {', '.join(FAULTS)}")
+            if name in NETWORK_ONLY and self.filesystem == "posix":
+                raise ExploreError(f"{name} occurs only on network filesystems: choose the filesystem 'nfs'")
 
 
 def _check_call(part: str, function: Callable[..., object], *given: str) -> None:

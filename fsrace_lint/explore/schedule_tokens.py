@@ -6,6 +6,9 @@ This means: two processes on a POSIX filesystem. Process 0 makes three calls, an
 0 makes one call that gets its first stale answer, and process 1 is killed instead of its next call; "b+"
 would start it again. The last part is four digits of a digest of the calls, which detects that the code has
 changed.
+
+With faults, the second part names them, as in `2posix%ENOSPC%EIO`. Then `a%2` means that the next call of
+process 0 gets the second fault, EIO.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsrace_lint.explore.errors import ExploreError
-from fsrace_lint.explore.moves import KILLED, RESTARTED, TRUTH, Choice
+from fsrace_lint.explore.moves import FAULT_BASE, KILLED, RESTARTED, TRUTH, Choice
 from fsrace_lint.explore.scenario import CRASHES, FILESYSTEMS
 
 if TYPE_CHECKING:
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 _VERSION: Final = "fsr1"
 _OPTIONS: Final = {"same": "same_pids", "lives": "lifetimes"}
 _MOST_MOVES: Final = 100_000
-_PART: Final = re.compile(r"([a-z])(?:~(\d+)|(\d+)|(\+))?|([A-Z])")
+_PART: Final = re.compile(r"([a-z])(?:([~%])(\d+)|(\d+)|(\+))?|([A-Z])")
 
 
 def _one_of(words: Iterable[str]) -> str:
@@ -38,7 +41,8 @@ def _one_of(words: Iterable[str]) -> str:
 _TOKEN: Final = re.compile(
     rf"{_VERSION}\.(?P<processes>\d+)(?P<filesystem>(?:{_one_of(FILESYSTEMS)})(?:,(?:{_one_of(FILESYSTEMS)}))*)"
     rf"(?:-(?P<crash>{_one_of(CRASHES)}))?(?:-nodes(?P<nodes>\d+))?"
-    rf"(?P<options>(?:-(?:{_one_of(_OPTIONS)}))*)\.(?P<body>[A-Za-z0-9~+]*)\.(?P<digest>[0-9a-f]{{4}})"
+    rf"(?P<options>(?:-(?:{_one_of(_OPTIONS)}))*)(?P<faults>(?:%[A-Z]+)*)"
+    r"\.(?P<body>[A-Za-z0-9~%+]*)\.(?P<digest>[0-9a-f]{4})"
 )
 
 
@@ -53,6 +57,7 @@ class ScheduleToken(NamedTuple):
         options: The other parts of the scenario that a replay needs: names of its fields that are true.
         schedule: The moves.
         digest: The digest of the calls.
+        faults: The faults that processes can get.
     """
 
     processes: int
@@ -62,6 +67,7 @@ class ScheduleToken(NamedTuple):
     options: tuple[str, ...]
     schedule: Schedule
     digest: str
+    faults: tuple[str, ...] = ()
 
     def applied_to(self, scenario: Scenario) -> Scenario:
         """Return the scenario with the processes and the models of this token."""
@@ -75,6 +81,7 @@ class ScheduleToken(NamedTuple):
             restarts=max(map(restarted.count, restarted), default=0),
             same_pids="same_pids" in self.options,
             lifetimes="lifetimes" in self.options,
+            faults=self.faults,
         )
 
 
@@ -98,6 +105,8 @@ def write(scenario: Scenario, moves: Sequence[Move]) -> str:
             parts.append(letter.upper())
         elif choice.given == RESTARTED:
             parts.append(f"{letter}+")
+        elif choice.fault is not None:
+            parts.append(f"{letter}%{choice.fault + 1}")
         elif choice.given != TRUTH:
             parts.append(f"{letter}~{choice.given}")
         else:
@@ -109,6 +118,7 @@ def write(scenario: Scenario, moves: Sequence[Move]) -> str:
     told += [] if scenario.nodes == 1 else [f"nodes{scenario.nodes}"]
     told += [short for short, name in _OPTIONS.items() if getattr(scenario, name)]
     model = "-".join([f"{scenario.processes}{scenario.filesystem}", *told])
+    model += "".join(f"%{fault}" for fault in scenario.faults)
     return f"{_VERSION}.{model}.{''.join(parts)}.{digest(moves)}"
 
 
@@ -136,13 +146,14 @@ def read(text: str) -> ScheduleToken:
         if part is None:
             raise ExploreError(f"{text!r} is not a schedule token: {body[at:]!r} has no meaning")
         at = part.end()
-        letter, answer, count, restarted, killed = part.groups()
+        letter, kind, number, count, restarted, killed = part.groups()
         if killed:
             schedule.append(Choice(ord(killed) - ord("A"), KILLED))
         elif restarted:
             schedule.append(Choice(ord(letter) - ord("a"), RESTARTED))
-        elif answer:
-            schedule.append(Choice(ord(letter) - ord("a"), int(answer)))
+        elif kind:
+            given = int(number) if kind == "~" else FAULT_BASE - int(number) + 1
+            schedule.append(Choice(ord(letter) - ord("a"), given))
         else:
             if int(count or 1) > _MOST_MOVES:
                 raise ExploreError(f"{text!r} is not a schedule token: {count} calls are too many")
@@ -155,6 +166,7 @@ def read(text: str) -> ScheduleToken:
         options,
         tuple(schedule),
         found["digest"],
+        tuple(found["faults"].split("%")[1:]),
     )
 
 

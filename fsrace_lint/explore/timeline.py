@@ -77,4 +77,13 @@ def _words(move: Move) -> str:
     words = f"{move.name} {move.target}".rstrip()
     if move.result not in ("", "done"):
         words += f" -> {move.result}"
-    return words + (" (stale)" if move.choice.given != TRUTH else "")
+    return words + (" (stale)" if move.choice.given > TRUTH else "")
+
+
+def faults(moves: Sequence[Move]) -> list[str]:
+    """Say which calls got an injected error."""
+    return [
+        f"step {number} of process {move.choice.rank} ({_words(move)}) got an error that `prove` injected"
+        for number, move in enumerate(moves, 1)
+        if move.choice.fault is not None
+    ]

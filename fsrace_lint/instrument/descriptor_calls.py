@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import stat
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fsrace_lint.instrument.data_calls import in_bytes
 from fsrace_lint.instrument.interception import Calls, available
 from fsrace_lint.instrument.kernel import posix
 from fsrace_lint.instrument.model import EVERY_FILE, Lookup
@@ -42,15 +42,10 @@ class DescriptorCalls(Calls):
             posix.dup2: self.dup2,
             posix.sync: self.sync,
         }
-        for original in available("read", "pread", "readv", "preadv"):
-            made[original] = self._with(self.reading, original)
-        data = ("write", "pwrite", "writev", "pwritev", "ftruncate", "posix_fallocate")
-        for original in available(*data, *_ATTRIBUTES):
-            made[original] = self._with(self.writing, original)
+        for original in available("ftruncate", "posix_fallocate", *_ATTRIBUTES):
+            made[original] = self._with(self.changing, original)
         for original in available("fsync", "fdatasync"):
             made[original] = self._syncing(original)
-        for original in available("sendfile", "copy_file_range"):
-            made[original] = self._copying(original, out_first=original.__name__ == "sendfile")
         return made
 
     def open(self, path: Path, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
@@ -81,6 +76,7 @@ class DescriptorCalls(Calls):
         """
         exclusive = flags & os.O_CREAT and flags & os.O_EXCL
         follow = not (exclusive or flags & os.O_NOFOLLOW)
+        lock = self._write_lock(0, place) if flags & os.O_TRUNC else None
 
         def act(recorder: Recorder, _: Answer | None) -> int:
             at = recorder.resolve(*given, follow=follow)
@@ -93,6 +89,8 @@ class DescriptorCalls(Calls):
                 recorder.added_entry(at, found)
             elif flags & os.O_TRUNC and stat.S_ISREG(at.mode):
                 recorder.wrote_data(at.inode)
+                if lock is not None:
+                    recorder.changed_lock(lock._replace(inode=at.inode))
             if not at.inode or flags & os.O_TRUNC:
                 recorder.modified.append(descriptor)
             self._files.opened(descriptor, syncs=bool(flags & _SYNCED))
@@ -100,7 +98,9 @@ class DescriptorCalls(Calls):
             return descriptor
 
         mutates = bool(flags & (os.O_CREAT | os.O_TRUNC))
-        return self._intercept(f"open[{words}]", self._tree.shown(place), act, mutates=mutates)
+        shown = self._tree.shown(place)
+        creates = place if flags & os.O_CREAT else ""
+        return self._intercept(f"open[{words}]", shown, act, mutates=mutates, lock=lock, creates=creates)
 
     def _open_nameless(self, place: str, given: tuple[Any, int | None], flags: int, mode: int) -> int:
         """Create a file without a name in a directory: `O_TMPFILE` in open(2)."""
@@ -148,7 +148,16 @@ class DescriptorCalls(Calls):
                     recorder.changed_entry(recorder.resolve(hidden, follow=False))
 
         holds = file.flock or self._files.record_locks or inode in self._files.hidden
-        return self._intercept("close", self._files.shown(descriptor), act, mutates=bool(holds))
+        shown = self._files.shown(descriptor)
+        # close(2): the descriptor is released in any case
+        return self._intercept(
+            "close",
+            shown,
+            act,
+            mutates=bool(holds),
+            can_fail=file.is_written,
+            on_fault=lambda recorder, _: act(recorder, None),
+        )
 
     def closerange(self, low: int, high: int) -> None:
         """Close all descriptors in a range."""
@@ -162,7 +171,7 @@ class DescriptorCalls(Calls):
         """Change the position; relative to the end, this reads the size."""
         if whence in {os.SEEK_SET, os.SEEK_CUR}:
             return posix.lseek(descriptor, position, whence)
-        return self.reading("lseek", descriptor, lambda: posix.lseek(descriptor, position, whence))
+        return self.measuring("lseek", descriptor, lambda: posix.lseek(descriptor, position, whence))
 
     def dup(self, descriptor: int) -> int:
         """Return another descriptor of an open file."""
@@ -178,44 +187,28 @@ class DescriptorCalls(Calls):
         self._files.share(descriptor, new)
         return new
 
-    def reading(self, name: str, descriptor: int, original: Callable[[], T]) -> T:
-        """Read from an open file.
+    def measuring(self, name: str, descriptor: int, original: Callable[[], T]) -> T:
+        """Read the size of an open file.
 
         Args:
             name: The call.
             descriptor: The file.
-            original: Reads from it.
+            original: Reads it.
 
         Returns:
-            The result of `original`: bytes, or their number.
+            The result of `original`.
         """
         if not self._is_watched(descriptor):
             return original()
-        inode = posix.fstat(descriptor).st_ino
-        # closing any descriptor of the file, as a stale answer does, would release these locks
-        lookup = None if inode in self._files.record_locks else Lookup("read", "", inode)
 
-        def act(recorder: Recorder, answer: Answer | None) -> T:
-            recorder.reads("file", inode)
-            self._use_handle(recorder, inode, answer)
-            if self._files.caches and answer is None:
-                recorder.refreshed_cache(inode)
-            got = original() if answer is None else with_data(descriptor, answer.data, original)
-            size = got if isinstance(got, int) else len(got) if isinstance(got, bytes) else 0
-            recorder.result = _bytes(size)
-            return got
+        def act(recorder: Recorder, _: Answer | None) -> T:
+            recorder.reads("file", posix.fstat(descriptor).st_ino)
+            return original()
 
-        return self._intercept(name, self._files.shown(descriptor), act, mutates=False, lookup=lookup)
+        return self._intercept(name, self._files.shown(descriptor), act, mutates=False)
 
-    def _use_handle(self, recorder: Recorder, inode: int, answer: Answer | None) -> None:
-        """Raise an exception if the file was deleted by another client, so that its handle is stale."""
-        if self._files.client:
-            recorder.reads("links", inode)
-        if answer is not None and not answer.there:
-            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
-
-    def writing(self, name: str, descriptor: int, original: Callable[[], T]) -> T:
-        """Change an open file.
+    def changing(self, name: str, descriptor: int, original: Callable[[], T]) -> T:
+        """Change the size or the attributes of an open file.
 
         Args:
             name: The call.
@@ -227,24 +220,28 @@ class DescriptorCalls(Calls):
         """
         if not self._is_watched(descriptor):
             return original()
+        is_data = name not in _ATTRIBUTES
+        lock = self._write_lock(posix.fstat(descriptor).st_ino) if is_data else None
 
         inode = posix.fstat(descriptor).st_ino
 
         def act(recorder: Recorder, answer: Answer | None) -> T:
             self._use_handle(recorder, inode, answer)
-            if name in _ATTRIBUTES:
-                recorder.writes("file", inode)
-            else:
+            if is_data:
                 recorder.wrote_data(inode)
+            else:
+                recorder.writes("file", inode)
+            if lock is not None:
+                recorder.changed_lock(lock)
             got = original()
-            if name not in _ATTRIBUTES:
+            if is_data:
                 self._wrote(recorder, descriptor, inode)
             if isinstance(got, int):
-                recorder.result = _bytes(got)
+                recorder.result = in_bytes(got)
             return got
 
         lookup = Lookup("write", "", inode)
-        return self._intercept(name, self._files.shown(descriptor), act, lookup=lookup)
+        return self._intercept(name, self._files.shown(descriptor), act, lookup=lookup, lock=lock)
 
     @staticmethod
     def _with(method: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
@@ -263,7 +260,14 @@ class DescriptorCalls(Calls):
                 original(descriptor)
                 recorder.synced.append(inode)
 
-            return self._intercept(original.__name__, self._files.shown(descriptor), act, mutates=False)
+            def fail(recorder: Recorder, _: str) -> None:
+                # the kernel marks the pages as clean, and the next fsync() succeeds
+                inode = posix.fstat(descriptor).st_ino
+                recorder.reads("file", inode)
+                recorder.lost.append(inode)
+
+            shown = self._files.shown(descriptor)
+            return self._intercept(original.__name__, shown, act, mutates=False, on_fault=fail)
 
         return sync
 
@@ -277,62 +281,3 @@ class DescriptorCalls(Calls):
             recorder.synced.append(EVERY_FILE)
 
         return self._intercept("sync", "", act, mutates=False)
-
-    def _wrote(self, recorder: Recorder, descriptor: int, inode: int) -> None:
-        recorder.modified.append(descriptor)
-        if self._files.by_descriptor[descriptor].syncs:
-            recorder.synced.append(inode)
-
-    def _copying(self, original: Callable[..., int], *, out_first: bool) -> Callable[..., int]:
-        def copy(first: int, second: int, *args: Any, **options: Any) -> int:
-            target, source = (first, second) if out_first else (second, first)
-            if not self._is_watched(target):
-                if not self._is_watched(source):
-                    return original(first, second, *args, **options)
-                return self.reading(
-                    original.__name__, source, lambda: original(first, second, *args, **options)
-                )
-
-            def act(recorder: Recorder, _: Answer | None) -> int:
-                inode = posix.fstat(target).st_ino
-                recorder.reads("file", posix.fstat(source).st_ino)
-                recorder.wrote_data(inode)
-                done = original(first, second, *args, **options)
-                self._wrote(recorder, target, inode)
-                recorder.result = _bytes(done)
-                return done
-
-            return self._intercept(original.__name__, self._files.shown(target), act)
-
-        return copy
-
-
-def with_data(descriptor: int, data: bytes, original: Callable[[], T]) -> T:
-    """Read from an open file as if it had other contents.
-
-    Args:
-        descriptor: The file.
-        data: Its contents.
-        original: Reads from it.
-
-    Returns:
-        The result of `original`.
-    """
-    position = posix.lseek(descriptor, 0, os.SEEK_CUR)
-    saved, other = posix.dup(descriptor), posix.memfd_create("stale")
-    try:
-        while data:
-            data = data[posix.write(other, data) :]
-        posix.lseek(other, position, os.SEEK_SET)
-        posix.dup2(other, descriptor)
-        return original()
-    finally:
-        position = posix.lseek(descriptor, 0, os.SEEK_CUR)
-        posix.dup2(saved, descriptor)
-        posix.lseek(descriptor, position, os.SEEK_SET)
-        posix.close(saved)
-        posix.close(other)
-
-
-def _bytes(number: int) -> str:
-    return "1 byte" if number == 1 else f"{number} bytes"

@@ -15,6 +15,7 @@ from fsrace_lint.instrument.kernel import posix
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fsrace_lint.instrument.data_calls import DataCalls
     from fsrace_lint.instrument.descriptor_calls import DescriptorCalls
     from fsrace_lint.instrument.file_table import FileTable
     from fsrace_lint.instrument.interception import Interceptor
@@ -36,11 +37,14 @@ class FileObjects(Calls):
         interceptor: The interceptor of the calls.
         files: The open files of the process.
         calls: The calls on descriptors.
+        data: The calls that move data.
     """
 
-    def __init__(self, interceptor: Interceptor, files: FileTable, calls: DescriptorCalls) -> None:
+    def __init__(
+        self, interceptor: Interceptor, files: FileTable, calls: DescriptorCalls, data: DataCalls
+    ) -> None:
         super().__init__(interceptor, files)
-        self._calls = calls
+        self._calls, self._data = calls, data
         self._original = io.open
         self._open_code = io.open_code
 
@@ -70,7 +74,7 @@ class FileObjects(Calls):
             raise ValueError("can't have unbuffered text I/O")
         kind = mode.replace("b", "").replace("t", "")
         if place is None:
-            raw = InterceptedFile(self._calls, file, kind, closefd)
+            raw = InterceptedFile(self._calls, self._data, file, kind, closefd)
         else:
             raw = self._opened(place, file, kind, opener)
         made = self._wrapped(raw, mode, buffering, encoding, errors, newline)
@@ -146,7 +150,7 @@ class FileObjects(Calls):
         if stat.S_ISDIR(posix.fstat(descriptor).st_mode):
             self._calls.close(descriptor)
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), file)
-        made = InterceptedFile(self._calls, descriptor, mode.replace("x", "w"))
+        made = InterceptedFile(self._calls, self._data, descriptor, mode.replace("x", "w"))
         made.name = file
         return made
 
@@ -154,36 +158,64 @@ class FileObjects(Calls):
 class InterceptedFile(_FileIO):
     """An unbuffered file whose calls are intercepted."""
 
-    def __init__(self, calls: DescriptorCalls, descriptor: int, mode: str, closefd: bool = True) -> None:
+    def __init__(
+        self, calls: DescriptorCalls, data: DataCalls, descriptor: int, mode: str, closefd: bool = True
+    ) -> None:
         super().__init__(descriptor, mode, closefd)
-        self._calls = calls
+        self._calls, self._data = calls, data
         self._owned = closefd
 
     def readinto(self, buffer: Any) -> int:
         """Read into a buffer."""
-        return self._calls.reading("read", self.fileno(), lambda: _FileIO.readinto(self, buffer))
+        if not self._data.watches(self.fileno()) or not self.readable():
+            return _FileIO.readinto(self, buffer)
+        view = memoryview(buffer).cast("B")
+        return self._data.reading(
+            self.fileno(), len(view), lambda start, stop: _FileIO.readinto(self, view[start:stop])
+        )
 
     def read(self, size: int | None = -1) -> bytes:
         """Read some bytes, or all."""
-        return self._calls.reading("read", self.fileno(), lambda: _FileIO.read(self, size))
+        if size is None or size < 0:
+            return self.readall()
+        if not self._data.watches(self.fileno()) or not self.readable():
+            return _FileIO.read(self, size)
+        return self._data.reading(
+            self.fileno(), size, lambda start, stop: _FileIO.read(self, (stop or size) - start)
+        )
 
     def readall(self) -> bytes:
-        """Read all remaining bytes."""
-        return self._calls.reading("read", self.fileno(), lambda: _FileIO.readall(self))
+        """Read all remaining bytes: as the original does, until a read returns none."""
+        if not self._data.watches(self.fileno()) or not self.readable():
+            return _FileIO.readall(self)
+        pieces = []
+        while piece := self._data.reading(self.fileno(), None, self._some):
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    def _some(self, start: int, stop: int | None) -> bytes:
+        if stop is None:
+            stop = start + max(0, os.fstat(self.fileno()).st_size - self.tell()) + 1
+        return _FileIO.read(self, stop - start)
 
     def write(self, data: Any) -> int:
         """Write some bytes."""
-        return self._calls.writing("write", self.fileno(), lambda: _FileIO.write(self, data))
+        if not self._data.watches(self.fileno()) or not self.writable():
+            return _FileIO.write(self, data)
+        view = memoryview(data).cast("B")
+        return self._data.writing(
+            self.fileno(), len(view), lambda start, stop: _FileIO.write(self, view[start:stop])
+        )
 
     def seek(self, offset: int, whence: int = 0) -> int:
         """Change the position; relative to the end, this reads the size."""
         if whence != os.SEEK_END:
             return super().seek(offset, whence)
-        return self._calls.reading("seek", self.fileno(), lambda: _FileIO.seek(self, offset, whence))
+        return self._calls.measuring("seek", self.fileno(), lambda: _FileIO.seek(self, offset, whence))
 
     def truncate(self, size: int | None = None) -> int:
         """Truncate or extend the file."""
-        return self._calls.writing("truncate", self.fileno(), lambda: _FileIO.truncate(self, size))
+        return self._calls.changing("truncate", self.fileno(), lambda: _FileIO.truncate(self, size))
 
     def close(self) -> None:
         """Close the file."""

@@ -23,6 +23,8 @@ class OpenFileDescription:
         descriptors: The number of its descriptors.
         is_nameless: Whether it was created without a name (`O_TMPFILE`).
         syncs: Whether every write is synced (`O_SYNC`).
+        is_written: Whether data was written through it.
+        failing: The injected error that all further reads ("read") or writes ("write") get.
     """
 
     def __init__(self, number: int, *, is_nameless: bool = False, syncs: bool = False) -> None:
@@ -31,6 +33,8 @@ class OpenFileDescription:
         self.syncs = syncs
         self.flock: AdvisoryLock | None = None
         self.descriptors = 1
+        self.is_written = False
+        self.failing: dict[str, int] = {}
 
 
 class FileTable:

@@ -135,7 +135,11 @@ class LookupCalls(Calls):
             return found
 
         shown = self._tree.shown(place)
-        return self._intercept("access", shown, act, mutates=False, lookup=Lookup("access", plain(place)))
+        lookup = Lookup("access", plain(place))
+        try:
+            return self._intercept("access", shown, act, mutates=False, lookup=lookup)
+        except OSError:
+            return False
 
     def _asking(self, name: str, original: Callable[..., bool]) -> Callable[..., bool]:
         follow = name not in {"lexists", "islink"}
@@ -154,7 +158,10 @@ class LookupCalls(Calls):
                 return found
 
             lookup = Lookup(name, plain(place))
-            return self._intercept(name, self._tree.shown(place), act, mutates=False, lookup=lookup)
+            try:
+                return self._intercept(name, self._tree.shown(place), act, mutates=False, lookup=lookup)
+            except OSError:
+                return False
 
         return ask
 

@@ -8,8 +8,8 @@ Key = tuple[str, int, str]
 """Something that a call can read or change.
 
 One of ("entry", directory, name), ("listing", directory, ""), ("file", inode, ""), ("links", inode, ""),
-("lock", inode, ""), or ("world", 0, ""), which is everything. Directories and files are inode numbers of the
-kernel. Processes have keys too: ("process", process id, node) changes when the process starts and ends,
+("lock", inode, ""), ("lock", inode, "write"), or ("world", 0, ""), which is everything. Directories and files
+are inode numbers of the kernel. Processes have keys too: ("process", process id, node) changes when the process starts and ends,
 ("processes", 0, node) when any process of the node does, and ("victim", process id, node) when it is killed
 by another process.
 """
@@ -36,16 +36,24 @@ class AdvisoryLock(NamedTuple):
     """A lock on a file.
 
     Attributes:
-        kind: The call that acquires it: "flock" or "lockf". The two kinds do not conflict, as on Linux.
-        inode: The file.
+        kind: The call that acquires it: "flock" or "lockf". The two kinds do not conflict, as on Linux. A
+            "write" lock is the kernel's own, which excludes other writers during one write.
+        inode: The file, or 0 if `path` names it.
         owner: The number of the open file description that owns it, or 0 if the process owns it.
         shared: Whether other owners can share it.
+        path: The file, if the call looks it up by itself.
     """
 
     kind: str
     inode: int
     owner: int
     shared: bool
+    path: str = ""
+
+    @property
+    def key(self) -> Key:
+        """The key of the lock in a footprint."""
+        return "lock", self.inode, "write" if self.kind == "write" else ""
 
 
 class Lookup(NamedTuple):
@@ -94,6 +102,7 @@ class CallOutcome(NamedTuple):
         unobserved: What can happen unobserved from now on, for display.
         mapped: Inodes that were mapped into memory for reading, which has no calls.
         refreshed: Files whose data a client does not take from its cache: they were opened or locked.
+        lost: Inodes whose unsynced data may never reach the disk, because a sync failed.
     """
 
     result: str
@@ -107,6 +116,7 @@ class CallOutcome(NamedTuple):
     unobserved: tuple[str, ...] = ()
     mapped: tuple[int, ...] = ()
     refreshed: tuple[int, ...] = ()
+    lost: tuple[int, ...] = ()
 
 
 def plain(text: str) -> str:

@@ -8,6 +8,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from fsrace_lint.instrument.data_calls import DataCalls
 from fsrace_lint.instrument.descriptor_calls import DescriptorCalls
 from fsrace_lint.instrument.file_objects import FileObjects
 from fsrace_lint.instrument.holders import Holders, Site
@@ -36,8 +37,9 @@ def replacements(interceptor: Interceptor, files: FileTable) -> dict[Any, Any]:
         The replacements, by original function.
     """
     kinds = (PathCalls, LookupCalls, ListingCalls, LockCalls, OpaqueCalls)
-    calls = DescriptorCalls(interceptor, files)
-    table = calls.replacements() | FileObjects(interceptor, files, calls).replacements()
+    calls, data = DescriptorCalls(interceptor, files), DataCalls(interceptor, files)
+    table = calls.replacements() | data.replacements()
+    table |= FileObjects(interceptor, files, calls, data).replacements()
     for kind in kinds:
         table |= kind(interceptor, files).replacements()
     return table

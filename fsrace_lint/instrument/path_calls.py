@@ -29,12 +29,12 @@ class PathCalls(Calls):
     def replacements(self) -> dict[Any, Any]:
         """Return the replacement of each original function."""
         made: dict[Callable[..., Any], Callable[..., Any]] = {
-            posix.mkdir: self._changing(posix.mkdir, _made_directory),
-            posix.mkfifo: self._changing(posix.mkfifo, _made),
-            posix.mknod: self._changing(posix.mknod, _made),
-            posix.rmdir: self._changing(posix.rmdir, _removed),
-            posix.unlink: self._changing(posix.unlink, _removed),
-            posix.remove: self._changing(posix.unlink, _removed),
+            posix.mkdir: self._changing(posix.mkdir, _made_directory, creates=True),
+            posix.mkfifo: self._changing(posix.mkfifo, _made, creates=True),
+            posix.mknod: self._changing(posix.mknod, _made, creates=True),
+            posix.rmdir: self._changing(posix.rmdir, _removed, creates=False),
+            posix.unlink: self._changing(posix.unlink, _removed, creates=False),
+            posix.remove: self._changing(posix.unlink, _removed, creates=False),
             posix.rename: self._renaming(posix.rename),
             posix.replace: self._renaming(posix.replace),
             posix.link: self.link,
@@ -44,7 +44,7 @@ class PathCalls(Calls):
         return made | {original: self._altering(original) for original in available(*altering)}
 
     def _changing(
-        self, original: Callable[..., None], note: Callable[[Recorder, ResolvedPath], None]
+        self, original: Callable[..., None], note: Callable[[Recorder, ResolvedPath], None], *, creates: bool
     ) -> Callable[..., None]:
         def change(path: Path, *args: Any, dir_fd: int | None = None, **options: Any) -> None:
             place = self._place(path, dir_fd)
@@ -62,7 +62,8 @@ class PathCalls(Calls):
                 original(path, *args, dir_fd=dir_fd, **options)
                 return note(recorder, at)
 
-            return self._intercept(original.__name__, self._tree.shown(place), act)
+            shown = self._tree.shown(place)
+            return self._intercept(original.__name__, shown, act, creates=place if creates else "")
 
         return change
 
@@ -94,7 +95,7 @@ class PathCalls(Calls):
 
             shown = [str(src) if old is None else self._tree.shown(old)]
             shown.append(str(dst) if new is None else self._tree.shown(new))
-            return self._intercept(original.__name__, " -> ".join(shown), act)
+            return self._intercept(original.__name__, " -> ".join(shown), act, creates=new or "")
 
         return rename
 
@@ -146,7 +147,7 @@ class PathCalls(Calls):
                 recorder.changed_links(source)
 
         shown = f"{self._tree.shown(old) if old else src!s} -> {self._tree.shown(new)}"
-        return self._intercept("link", shown, act)
+        return self._intercept("link", shown, act, creates=new)
 
     def symlink(
         self, src: Path, dst: Path, target_is_directory: bool = False, *, dir_fd: int | None = None
@@ -161,7 +162,8 @@ class PathCalls(Calls):
             posix.symlink(src, dst, target_is_directory, dir_fd=dir_fd)  # type: ignore[arg-type]
             _made(recorder, at)
 
-        return self._intercept("symlink", f"{self._tree.shown(place)} -> {os.fsdecode(src)}", act)  # type: ignore[arg-type]
+        shown = f"{self._tree.shown(place)} -> {os.fsdecode(src)}"  # type: ignore[arg-type]
+        return self._intercept("symlink", shown, act, creates=place)
 
     def _altering(self, original: Callable[..., None]) -> Callable[..., Any]:
         name = original.__name__
@@ -174,6 +176,7 @@ class PathCalls(Calls):
             place = self._place(path, dir_fd)
             if place is None:
                 return original(path, *args, **given)
+            lock = self._write_lock(0, place) if name == "truncate" else None
 
             def act(recorder: Recorder, _: Answer | None) -> None:
                 follow = follows and options.get("follow_symlinks", True)
@@ -182,11 +185,13 @@ class PathCalls(Calls):
                 recorder.writes("file", at.inode)
                 if name == "truncate":
                     recorder.dirtied.append(at.inode)
+                    if lock is not None:
+                        recorder.changed_lock(lock._replace(inode=at.inode))
                 if name == "truncate" or _is_now(name, *args, **options):
                     recorder.modified.append(at.path)
                 recorder.seen.append(at.path)
 
-            return self._intercept(name, self._tree.shown(place), act)
+            return self._intercept(name, self._tree.shown(place), act, lock=lock)
 
         return alter
 

@@ -36,6 +36,7 @@ class Recorder:
         self.released: list[AdvisoryLock] = []
         self.dirtied: list[int] = []
         self.synced: list[int] = []
+        self.lost: list[int] = []
         self.unobserved: list[str] = []
         self.refreshed: list[int] = []
         self.modified: list[str | int] = []
@@ -59,6 +60,7 @@ class Recorder:
             tuple(self.unobserved),
             tuple(self.mapped),
             tuple(self.refreshed),
+            tuple(self.lost),
         )
 
     @property
@@ -155,17 +157,18 @@ class Recorder:
 
     def took_lock(self, lock: AdvisoryLock) -> None:
         """Record that a lock was acquired."""
-        self._changed_lock(lock)
+        self.changed_lock(lock)
         self.acquired.append(lock)
 
     def dropped_lock(self, lock: AdvisoryLock) -> None:
         """Record that a lock was released."""
-        self._changed_lock(lock)
+        self.changed_lock(lock)
         self.released.append(lock)
 
-    def _changed_lock(self, lock: AdvisoryLock) -> None:
+    def changed_lock(self, lock: AdvisoryLock) -> None:
+        """Record that a lock was acquired, released, or both."""
         # shared locks do not wait for each other
-        (self._adds if lock.shared else self._writes)["lock", lock.inode, ""] = None
+        (self._adds if lock.shared else self._writes)[lock.key] = None
 
 
 def _said(path: str) -> str | None:

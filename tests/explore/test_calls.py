@@ -285,9 +285,40 @@ def copied(root: Path) -> object:
     return [(root / name).stat().st_size for name in "fghi"]
 
 
+def much_data(root: Path) -> object:
+    data = bytes(range(256)) * 200
+    one = os.open(root / "f", os.O_RDWR | os.O_CREAT)
+    done = [os.write(one, data), os.pwrite(one, data, 100), os.writev(one, [data, b"", data[:5000]])]
+    done.append(os.pwritev(one, [data[:5000], data], 7))
+    os.lseek(one, 3, os.SEEK_SET)
+    first, second = bytearray(1000), bytearray(20_000)
+    done += [os.readv(one, [first, second]), os.preadv(one, [second, first], 9)]
+    got: list[object] = [
+        os.read(one, 10_000),
+        os.read(one, 1 << 20),
+        os.read(one, 10),
+        os.pread(one, 9000, 1),
+    ]
+    with open(root / "f", "r+b", buffering=0) as raw:
+        buffer = bytearray(9000)
+        done += [raw.readinto(buffer), raw.write(memoryview(data)), raw.tell()]
+        got += [raw.read(5000), raw.read(), raw.read(), raw.readall()]
+    with open(root / "f", "rb") as source, open(root / "g", "wb") as target:
+        done.append(os.sendfile(target.fileno(), source.fileno(), 50, 10_000))
+        done.append(os.copy_file_range(source.fileno(), target.fileno(), 1 << 20, 5, 10))
+        done.append(os.copy_file_range(source.fileno(), target.fileno(), 20_000))
+    with open(root / "h", "w") as stream:
+        done += [stream.write("text\n" * 10_000), stream.write("end")]
+    with open(root / "h") as stream:
+        got += [stream.readline(), stream.read(7000), stream.read()]
+    with pytest.raises(TypeError):
+        os.write(one, "text")  # type: ignore[arg-type]  # the call raises
+    return done, got, first, second, buffer, [(root / name).read_bytes() for name in "fgh"]
+
+
 PROGRAMS = (
     kinds, attributes, descriptors, file_objects, opener, relative, trees, archives, temporary, entries,
-    locks, errors, paths, copied, *([nameless] if supports_unnamed_files() else []),
+    locks, errors, paths, copied, much_data, *([nameless] if supports_unnamed_files() else []),
 )  # fmt: skip
 named = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 

@@ -48,6 +48,33 @@ def overwrite(root: Path, rank: int) -> None:
         stream.write(str(rank))
 
 
+MUCH = 3 * 4096
+
+
+def append_much(root: Path, rank: int) -> int:
+    descriptor = os.open(root / "f", os.O_WRONLY | os.O_APPEND)
+    return os.write(descriptor, str(rank).encode() * MUCH)
+
+
+def overwrite_much(root: Path, rank: int) -> int:
+    descriptor = os.open(root / "f", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    return os.write(descriptor, str(rank).encode() * MUCH)
+
+
+def read_much(root: Path, rank: int) -> str:
+    found = os.read(os.open(root / "m", os.O_RDONLY), 10 * MUCH)
+    return f"{len(found)} {sorted(set(found))}"
+
+
+def change_much(root: Path, rank: int) -> int:
+    return os.pwrite(os.open(root / "m", os.O_WRONLY), str(rank).encode() * MUCH, 4096)
+
+
+def copy_much(root: Path, rank: int) -> int:
+    source, target = os.open(root / "m", os.O_RDONLY), os.open(root / "f", os.O_WRONLY)
+    return os.sendfile(target, source, 0, 10 * MUCH)
+
+
 def locked(root: Path, operation: int) -> bool:
     descriptor = os.open(root / "lock", os.O_CREAT | os.O_RDWR)
     try:
@@ -108,6 +135,12 @@ CALLS: dict[str, Call] = {
     "try lock": lambda root, _: locked(root, fcntl.LOCK_EX | fcntl.LOCK_NB),
     "share lock": lambda root, _: locked(root, fcntl.LOCK_SH),
     "sleep": slept,
+    "append much": append_much,
+    "overwrite much": overwrite_much,
+    "read much": read_much,
+    "change much": change_much,
+    "copy much": copy_much,
+    "truncate m": lambda root, _: os.truncate(root / "m", 5000),
 }
 PROCESS_CALLS: dict[str, Call] = {
     "other is alive": lambda _, rank: is_alive(FIRST_PID + 1 - rank),
@@ -117,12 +150,14 @@ PROCESS_CALLS: dict[str, Call] = {
     "pid lock": lambda root, _: locked_by_pid(root),
     "my pid": lambda root, rank: (root / f"pid{rank}").symlink_to(str(os.getpid())),
 }
+DATA = [name for name in CALLS if name.endswith((" f", " m", " much"))]
 
 
 def scenario_of(program: Program, **options: object) -> Scenario:
     def setup(root: Path) -> None:
         (root / "d").mkdir()
         (root / "f").write_text("old")
+        (root / "m").write_text("m" * 2 * MUCH)
 
     def function(root: Path, rank: int) -> list[object]:
         results: list[object] = []
@@ -189,6 +224,22 @@ def test_reduction_finds_every_outcome_of_a_crash(program: Program) -> None:
 
 
 @checked
+@given(
+    st.lists(st.lists(st.sampled_from(DATA), min_size=1, max_size=1), min_size=2, max_size=2),
+    st.sampled_from(["posix", "nfs"]),
+    st.sampled_from(["none", "kill"]),
+    st.sampled_from([(), ("ENOSPC",), ("EIO", "EINTR")]),
+)
+@example([["append much"], ["overwrite much"]], "posix", "none", ())
+@example([["copy much"], ["change much"]], "posix", "none", ())
+@example([["append much"], ["read much"]], "nfs", "none", ("ESTALE",))
+def test_reduction_finds_every_outcome_of_data_in_parts(
+    program: Program, filesystem: str, crash: str, faults: tuple[str, ...]
+) -> None:
+    assert_same_outcomes(scenario_of(program, filesystem=filesystem, crash=crash, faults=faults))
+
+
+@checked
 @given(programs)
 @example([["append f", "size of f"], ["rename f"]])  # the write can land under either name
 def test_reduction_finds_every_outcome_under_nfs(program: Program) -> None:
@@ -244,6 +295,8 @@ def test_reduction_finds_every_outcome_of_restarts(one: str, two: str, same_pids
     [
         ([["mkdir d/e"], ["read f"]], 1),
         ([["append f"], ["append f"]], 3),
+        ([["append much"], ["append much"]], 2),
+        ([["append much"], ["overwrite much"]], 3),
         ([["lock"], ["lock"]], 4),
         ([["share lock"], ["share lock"]], 2),
         ([["exists d"], ["exists d"]], 1),

@@ -29,6 +29,7 @@ class Log:
     """Runs every call immediately and records its outcome."""
 
     def __init__(self, *, waits_for_locks: bool = True, sorts_names: bool = False) -> None:
+        self.splits_data = self.excludes_writers = False
         self.waits_for_locks = waits_for_locks
         self.sorts_names = sorts_names
         self.records: list[tuple[str, CallOutcome]] = []

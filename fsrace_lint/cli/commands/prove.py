@@ -95,6 +95,11 @@ Examples:
 )
 @click.option("--agree", is_flag=True, help="Require all processes to return the same result.")
 @click.option("--expect", metavar="NAMES", help="Comma-separated exceptions that are not failures.")
+@click.option(
+    "--faults",
+    metavar="NAMES",
+    help="Comma-separated errors that one call can get: ENOSPC, EIO, EINTR, ESTALE.",
+)
 @click.option("--distributed", is_flag=True, help="Replace `torch.distributed` with a simulation.")
 @click.option(
     "--max-schedules",
@@ -178,6 +183,7 @@ def prove(scenario: str, form: str, html: Path | None, **choices: Any) -> None:
     }
     choices["crash"] = next((crash for crash, chosen in crashes.items() if chosen), "none")
     choices["kills"] = choices["kills"] or 1
+    choices["faults"] = tuple((choices["faults"] or "").replace(",", " ").split())
     choices["expected"] = _exceptions(module, choices.pop("expect"))
     for usual in ("setup", "check"):
         choices[usual] = _function(module, choices[usual], usual)

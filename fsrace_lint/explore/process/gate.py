@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import sys
 import threading
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from fsrace_lint.explore import code_places, messages
 from fsrace_lint.explore.code_places import OWN
+from fsrace_lint.explore.faults import Faults
 from fsrace_lint.explore.identity import Identity
 from fsrace_lint.explore.messages import CallRequest, Go, Unseen
 from fsrace_lint.instrument.file_table import FileTable
@@ -58,12 +60,15 @@ class Gate:
 
     waits_for_locks = False
     sorts_names = True
+    splits_data = True
+    excludes_writers = True
 
     def __init__(self, start: float, top: str, watch: TreeWatch) -> None:
         self.start = start
         self.rescan: Callable[[], None] = lambda: None
         self._watch = watch
         self.files = FileTable(WatchedTree(top, f"{top}/root"))
+        self.faults = Faults()
         self.rank = 0
         self.now = 0.0
         self.gathered: list[bytes] = []
@@ -226,14 +231,22 @@ class Gate:
             self._taken(),
             state,
             self._taken_notes(),
+            self.faults.of(call),
+            plain(call.creates),
         )
         messages.send(self._writer, request)
         go = self._heard()
+        if go.fault == "EINTR" and not call.is_rest:
+            return self._interrupted(call, wait)
         self.is_inside, self._call = True, call
         try:
-            result = call.run(go.answer)
+            result = call.run(go.answer, go.fault)
             for changed in call.recorder.modified:
                 self._stamp(changed)
+        except OSError as error:
+            if go.fault:
+                self.faults.note(error)
+            raise
         finally:
             self._watch.settle(self.files.tree.top)
             if call.recorder.is_opaque:
@@ -241,6 +254,13 @@ class Gate:
             self.is_inside, self._call = False, None
             self._recorder = call.recorder
         return result
+
+    def _interrupted(self, call: FilesystemCall[T], wait: Meet | Pause | Census | None) -> T:
+        """Run the handlers of signals, and make the call again unless one of them raises: PEP 475."""
+        call.recorder.result = "EINTR (injected)"
+        self._recorder = call.recorder
+        self.faults.interrupt()
+        return self.intercept(dataclasses.replace(call, recorder=Recorder(self.files.tree)), wait)
 
     def _stamp(self, target: str | int) -> None:
         """Set the timestamps of a changed file to the clock of the process instead of that of the kernel."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from fsrace_lint.explore import messages
 from fsrace_lint.explore.code_places import traceback_of
+from fsrace_lint.explore.faults import Faults
 from fsrace_lint.explore.process import evidence, leaving
 from fsrace_lint.explore.process.audit import Audit
 from fsrace_lint.explore.process.collectives import Collectives
@@ -70,6 +71,8 @@ def live(scenario: Scenario, who: Identity, gate: Gate, reader: int, writer: int
     gate.files.has_local_locks = "locks" in scenario.caches
     gate.identity, gate.now, gate.started = who, begun.now, begun.now
     gate.host = who.host if scenario.nodes > 1 else None
+    gate.excludes_writers = not scenario.caches
+    gate.faults = Faults(scenario.faults, is_network=bool(scenario.caches))
     gate.begin(reader, writer, who.rank)
     try:
         value = scenario.function(root, who.rank)
@@ -85,7 +88,13 @@ def live(scenario: Scenario, who: Identity, gate: Gate, reader: int, writer: int
             end(shown="None")
         kinds = [kind.__name__ for kind in type(error).__mro__[:-1]]
         origins, trace = traceback_of(error)
-        end(error=kinds, message=plain(_said(str, error)), trace=plain(trace), raised=origins)
+        end(
+            error=kinds,
+            message=plain(_said(str, error)),
+            trace=plain(trace),
+            raised=origins,
+            is_by_fault=gate.faults.explain(error),
+        )
     gate.finish()
     end(value=_pickled(value), shown=plain(_said(repr, value)))
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fsrace_lint.instrument.model import AdvisoryLock
+    from fsrace_lint.instrument.model import AdvisoryLock, Key
 
 
 class HeldLocks:
@@ -16,12 +17,21 @@ class HeldLocks:
 
     def is_free(self, rank: int, wanted: AdvisoryLock) -> bool:
         """Return whether a process can acquire a lock now."""
+        inode = wanted.inode or self._inode(wanted)
         return all(
             lock.kind != wanted.kind
             or (holder, lock.owner) == (rank, wanted.owner)
             or (lock.shared and wanted.shared)
-            for holder, lock in self._held.get(wanted.inode, [])
+            for holder, lock in self._held.get(inode, [])
         )
+
+    def _inode(self, wanted: AdvisoryLock) -> int:
+        if not any(lock.kind == wanted.kind for held in self._held.values() for _, lock in held):
+            return 0
+        try:
+            return os.stat(wanted.path).st_ino
+        except OSError:
+            return 0
 
     def take(self, rank: int, lock: AdvisoryLock) -> None:
         """Record that a process has acquired a lock."""
@@ -36,16 +46,16 @@ class HeldLocks:
             if (holder, held.kind, held.owner) != (rank, lock.kind, lock.owner)
         ]
 
-    def drop_all(self, rank: int) -> list[int]:
+    def drop_all(self, rank: int) -> list[Key]:
         """Release all locks of a process that has ended.
 
         Args:
             rank: The rank of the process.
 
         Returns:
-            The inodes that it had locked.
+            The keys of the locks that it held.
         """
-        dropped = [inode for inode, held in self._held.items() if any(holder == rank for holder, _ in held)]
-        for inode in dropped:
-            self._held[inode] = [(holder, lock) for holder, lock in self._held[inode] if holder != rank]
+        dropped = [lock.key for held in self._held.values() for holder, lock in held if holder == rank]
+        for inode, held in self._held.items():
+            self._held[inode] = [(holder, lock) for holder, lock in held if holder != rank]
         return dropped

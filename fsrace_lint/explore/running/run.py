@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.explore.errors import ExploreError
@@ -9,6 +10,7 @@ from fsrace_lint.explore.identity import identity
 from fsrace_lint.explore.messages import CallRequest, Census, Ended, Go, Meet, Pause, Unseen
 from fsrace_lint.explore.moves import (
     EVERYTHING,
+    FAULT_BASE,
     KILLED,
     RESTARTED,
     TRUTH,
@@ -81,6 +83,7 @@ class ScheduleRun:
         if scenario.crash != "none" and scenario.check is not None:
             self._crashes = Crashes(scenario, stage, self.trace)
         self._history = TreeHistory(str(stage.top), scenario.caches) if scenario.caches - {"locks"} else None
+        self._unsyncable: set[int] = set()
         self._start(processes)
 
     def _start(self, processes: list[jobs.Process]) -> None:
@@ -129,8 +132,8 @@ class ScheduleRun:
             number: The rank of the process.
 
         Returns:
-            `TRUTH` first, then stale answers, newest first; then, with crashes, `KILLED`. A killed process
-            can only get `RESTARTED`.
+            `TRUTH` first, then stale answers, newest first; then, with crashes, `KILLED`; then faults. A
+            killed process can only get `RESTARTED`.
         """
         rank = self.ranks[number]
         request = rank.request
@@ -142,7 +145,7 @@ class ScheduleRun:
         found = [TRUTH]
         if self._history is not None and request.lookup is not None:
             found += range(1, len(self._answers(number, request.lookup)))
-        return found + killed
+        return found + killed + self._faults(request)
 
     def _can_be_killed(self, rank: RankProcess) -> bool:
         """Return whether a kill now can have an effect that no other kill has."""
@@ -169,6 +172,16 @@ class ScheduleRun:
         """Return whether a process can move, and get this answer."""
         is_possible = choice.rank in self.ready() or choice.rank in self.doomed()
         return is_possible and choice.given in self.given(choice.rank)
+
+    def _faults(self, request: CallRequest) -> list[int]:
+        if not request.faults or any(move.choice.fault is not None for move in self.trace.moves):
+            return []
+        needs_no_space = request.creates and not _is_new(request.creates)
+        return [
+            FAULT_BASE - number
+            for number, name in enumerate(self.scenario.faults)
+            if name in request.faults and not (name == "ENOSPC" and needs_no_space)
+        ]
 
     def move(self, choice: Choice) -> Move:
         """Let a process make its call, and wait until it is about to make the next one.
@@ -222,15 +235,20 @@ class ScheduleRun:
     def _made(self, choice: Choice, request: CallRequest) -> Move:
         rank = self.ranks[choice.rank]
         answer: Answer | None = None
-        if choice.given != TRUTH and self._history is not None and request.lookup is not None:
+        if choice.given > TRUTH and self._history is not None and request.lookup is not None:
             answer = self._answers(choice.rank, request.lookup)[choice.given]
         if isinstance(request.wait, Pause):
             rank.now += rank.polls.length(request.wait)
         neighbors = [other for other in self.ranks if other.identity.node == rank.identity.node]
         living = [other.living for other in neighbors if other.is_alive] if request.wait else []
-        rank.process.let_through(Go(rank.now, answer, rank.gathered or [], living=living))
+        fault = "" if choice.fault is None else self.scenario.faults[choice.fault]
+        rank.process.let_through(Go(rank.now, answer, rank.gathered or [], living=living, fault=fault))
         rank.gathered = None
         outcome = self._hear(choice.rank) or CallOutcome("does not return", Footprint())
+        # after an error, the kernel forgets that the data was not written: a later sync succeeds for nothing
+        self._unsyncable.update(outcome.lost)
+        synced = tuple(inode for inode in outcome.synced if inode not in self._unsyncable)
+        outcome = outcome._replace(synced=synced)
         rank.made += 1
         move = self._append(self._with_victim(self._as_move(choice, request, outcome), request))
         if self._crashes is not None:
@@ -281,11 +299,12 @@ class ScheduleRun:
             self._locks.drop(choice.rank, lock)
         for lock in outcome.acquired:
             self._locks.take(choice.rank, lock)
-        freed = {lock.inode for lock in outcome.released} - {lock.inode for lock in outcome.acquired}
-        dropped = {self._name(("lock", inode, "")) for inode in freed}
-        waited = None if request.lock is None else self._name(("lock", request.lock.inode, ""))
+        freed = {lock.key for lock in outcome.released} - {lock.key for lock in outcome.acquired}
+        dropped = self._named(freed)
+        locks = (name for name in footprint.reads | footprint.changes if name[0] == "lock")
+        waited = None if request.lock is None else next(locks, None)
         move = Move(choice, request.name, request.target, tuple(request.stack), outcome.result, footprint)
-        return move._replace(waited=waited, dropped=frozenset(dropped))
+        return move._replace(waited=waited, dropped=dropped)
 
     def _note(self, unseen: Iterable[Unseen]) -> None:
         """Record something that is not controlled, so that not everything can have been explored."""
@@ -312,7 +331,7 @@ class ScheduleRun:
     def _slay(self, number: int) -> frozenset[Name]:
         """Kill a process, and return the locks that it held."""
         self.ranks[number].die()
-        return frozenset(self._name(("lock", inode, "")) for inode in self._locks.drop_all(number))
+        return self._named(self._locks.drop_all(number))
 
     def _restarted(self, choice: Choice) -> Move:
         rank = self.ranks[choice.rank]
@@ -449,3 +468,8 @@ class ScheduleRun:
     def schedule(self) -> Schedule:
         """Return the choices that led to the failure, or else to this state."""
         return self._failing_schedule or tuple(move.choice for move in self.trace.moves)
+
+
+def _is_new(path: str) -> bool:
+    """Return whether a call could create a path, which needs space in the directory."""
+    return os.path.isdir(os.path.dirname(path)) and not os.path.lexists(path)

@@ -54,7 +54,7 @@ def of_process(number: int, ended: Ended, scenario: Scenario) -> Failure | None:
         The failure, if the process ended with an unexpected exception.
     """
     expected = {kind.__name__ for kind in scenario.expected}
-    if not ended.error or expected.intersection(ended.error):
+    if not ended.error or ended.is_by_fault or expected.intersection(ended.error):
         return None
     kind = ended.error[0]
     said = f": {ended.message}" if ended.message else ""
@@ -98,7 +98,8 @@ def of_end(ranks: list[RankProcess], stage: Stage, scenario: Scenario) -> Failur
     is_short = any(rank.killed or rank.identity.life for rank in ranks)
     waiting = [rank for rank in ranks if not rank.is_over]
     # a launcher ends a job that has lost a process, so no rank keeps waiting in a collective
-    is_ended = is_short and any(rank.request and isinstance(rank.request.wait, Meet) for rank in waiting)
+    has_lost = is_short or any(rank.ended is not None and rank.ended.is_by_fault for rank in ranks)
+    is_ended = has_lost and any(rank.request and isinstance(rank.request.wait, Meet) for rank in waiting)
     if waiting and not is_ended:
         return _deadlock(ranks)
     if scenario.agree and not any(rank.killed for rank in ranks):
