@@ -294,7 +294,7 @@ class _Explorer:
             is_least,
             timeline.draw(moves, scenario.processes, self._width),
             tuple(reason.steps for reason in found),
-            tuple(reasons.of_interest(found, moves, failure.rank)),
+            tuple(reasons.of_interest(found, run)),
             () if run.tracing is None else run.tracing.outputs(),
             scenario.processes,
         )

@@ -45,24 +45,26 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
     Attributes:
         name: The call, such as "mkdir".
         target: The subject of the call, as the report shows it.
-        stack: The frames of the program, innermost first; empty unless the run is traced.
+        where: File and line of the call, in a library or in the code of the user.
         mutates: Whether the call can change anything.
         lookup: Set if a weak cache can answer the call.
         lock: The lock that the call waits for.
         wait: Set if the call must wait for other processes in another way.
         outcome: The outcome of the previous call.
         state: Identifies the state of the program if it makes the same lookup twice in a row.
+        stack: The frames of the program, innermost first; empty unless the run is traced.
     """
 
     name: str
     target: str
-    stack: list[Frame]
+    where: str
     mutates: bool
     lookup: Lookup | None = None
     lock: AdvisoryLock | None = None
     wait: Meet | Pause | None = None
     outcome: CallOutcome | None = None
     state: str = ""
+    stack: list[Frame] = []
 
 
 class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):

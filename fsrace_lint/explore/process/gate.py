@@ -8,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from fsrace_lint.explore import messages
-from fsrace_lint.explore.code_places import OWN
+from fsrace_lint.explore.code_places import OWN, is_thin
 from fsrace_lint.explore.messages import CallRequest, Go
 from fsrace_lint.instrument.file_table import FileTable
 from fsrace_lint.instrument.interception import FilesystemCall
@@ -106,13 +106,14 @@ class Gate:
         request = CallRequest(
             call.name,
             plain(call.target),
-            self._stack(frame),
+            _where(frame),
             call.mutates,
             call.lookup,
             call.lock,
             wait,
             self._taken(),
             state,
+            self._stack(frame) if self.is_traced else [],
         )
         messages.send(self._writer, request)
         go = self._heard()
@@ -161,9 +162,9 @@ class Gate:
         return go
 
     def _stack(self, frame: FrameType | None) -> list[Frame]:
-        """Return the frames of the program, innermost first; none unless the run is traced."""
+        """Return the frames of the program, innermost first."""
         found: list[Frame] = []
-        while self.is_traced and frame is not None:
+        while frame is not None:
             code = frame.f_code
             if not code.co_filename.startswith(OWN):
                 found.append((plain(code.co_filename), frame.f_lineno or 0, plain(code.co_name)))
@@ -178,6 +179,23 @@ def outside(frame: FrameType | None, folders: tuple[str, ...]) -> FrameType | No
     while frame is not None and frame.f_code.co_filename.startswith(folders):
         frame = frame.f_back
     return frame
+
+
+def _where(frame: FrameType | None) -> str:
+    """Return the file and line of the innermost frame that is no thin wrapper, or of the innermost frame."""
+    found = None
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename.startswith(OWN):
+            if code.co_name == "live":
+                break  # the frames of the process itself
+        elif not is_thin(code.co_filename):
+            found = frame
+            break
+        else:
+            found = found or frame
+        frame = frame.f_back
+    return "" if found is None else f"{plain(found.f_code.co_filename)}:{found.f_lineno}"
 
 
 def state_of(frame: FrameType | None) -> str:

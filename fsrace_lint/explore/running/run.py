@@ -196,8 +196,8 @@ class ScheduleRun:
         freed = {lock.inode for lock in outcome.released} - {lock.inode for lock in outcome.acquired}
         dropped = {self._name(("lock", inode, "")) for inode in freed}
         waited = None if request.lock is None else self._name(("lock", request.lock.inode, ""))
-        move = Move(choice, request.name, request.target, tuple(request.stack), outcome.result, footprint)
-        return move._replace(waited=waited, dropped=frozenset(dropped))
+        move = Move(choice, request.name, request.target, request.where, outcome.result, footprint)
+        return move._replace(waited=waited, dropped=frozenset(dropped), stack=tuple(request.stack))
 
     def _killed(self, choice: Choice) -> Move:
         rank = self.ranks[choice.rank]
@@ -212,11 +212,12 @@ class ScheduleRun:
             choice,
             "killed",
             target,
-            tuple(request.stack) if request else (),
+            request.where if request else "",
             "",
             footprint,
             rank.now,
             dropped=names,
+            stack=tuple(request.stack) if request else (),
         )
         self.trace.append(move)
         rank.request = None
