@@ -146,7 +146,7 @@ class _Story:
             return f"its next call ({request.name}{target})"
         for at, move in enumerate(self._moves, 1):
             if move.choice.rank == rank and move.choice.given == KILLED:
-                return f"its next call, because it was killed (step {at})"
+                return f"its next call, which it did not make because it was killed (step {at})"
         return ""
 
     def _subject(self, name: Name, move: Move) -> str:
