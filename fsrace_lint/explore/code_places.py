@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import linecache
 import os
+import sys
 import sysconfig
 import traceback
 from typing import TYPE_CHECKING, Final
@@ -44,7 +46,7 @@ def place_of(stack: Sequence[Frame]) -> Frame | None:
     Returns:
         The frame; the innermost frame if all are thin wrappers, and None if there is none.
     """
-    return next((frame for frame in stack if not _is_thin(frame)), stack[0] if stack else None)
+    return next((frame for frame in stack if not is_thin(frame[0])), stack[0] if stack else None)
 
 
 def callers_of(stack: Sequence[Frame]) -> list[Frame]:
@@ -52,11 +54,12 @@ def callers_of(stack: Sequence[Frame]) -> list[Frame]:
     place = place_of(stack)
     if place is None:
         return []
-    return [frame for frame in stack[stack.index(place) + 1 :] if not _is_thin(frame)]
+    return [frame for frame in stack[stack.index(place) + 1 :] if not is_thin(frame[0])]
 
 
-def _is_thin(frame: Frame) -> bool:
-    path = frame[0]
+@functools.cache
+def is_thin(path: str) -> bool:
+    """Return whether the code of a file only makes calls in the name of its caller."""
     if path.startswith(("<", _PACKAGE)):
         return True
     inner = _below_standard(path)
@@ -73,14 +76,24 @@ def _below_standard(path: str) -> str | None:
     return None
 
 
-def shown(frame: Frame | None) -> str:
-    """Return the file and line of a frame, such as `numba/core/caching.py:431`."""
-    return "" if frame is None else f"{shown_path(frame[0])}:{frame[1]}"
+def shown(where: str) -> str:
+    """Shorten the file of a place, such as `numba/core/caching.py:431`."""
+    path, _, line = where.rpartition(":")
+    return f"{shown_path(path)}:{line}" if path else ""
+
+
+def _told(frame: Frame) -> str:
+    return f"{shown_path(frame[0])}:{frame[1]} in {frame[2]}"
 
 
 def shown_path(path: str) -> str:
-    """Return the path of a module below the directory of its library, or below the current directory."""
-    return _below_library(path) or path.removeprefix(os.getcwd() + "/")
+    """Return a path below the entry of `sys.path` that contains it, or below the current directory."""
+    library = _below_library(path)
+    if library:
+        return library
+    bases = (os.path.abspath(entry) for entry in (*sys.path, ""))
+    base = max((base for base in bases if path.startswith(f"{base}/")), key=len, default="")
+    return path.removeprefix(f"{base}/") if base else path
 
 
 def file_name(path: str) -> str:
@@ -97,8 +110,9 @@ def _below_library(path: str) -> str | None:
 
 
 def called_from(stack: Sequence[Frame]) -> str:
-    """Return the callers of a place in one line, or "" if there are none."""
-    return ", ".join(f"{shown(frame)} in {frame[2]}" for frame in callers_of(stack))
+    """Return a place and its callers in one line, or "" if there are none."""
+    place, callers = place_of(stack), callers_of(stack)
+    return f"{_told(place)}, called from {', '.join(map(_told, callers))}" if place and callers else ""
 
 
 def file_of(function: object) -> str:
@@ -135,7 +149,7 @@ def listed(stack: Iterable[Frame]) -> str:
 def traceback_of(error: BaseException) -> tuple[list[Frame], str]:
     """Return the innermost frame of an exception and of those that led to it, and its traceback.
 
-    The traceback has no frames of the explorer, and no thin wrappers that the innermost place calls.
+    The traceback has no frames of the explorer, and no thin wrappers unless it has nothing else.
     """
     found = traceback.TracebackException.from_exception(error)
     seen: set[int] = set()
@@ -149,11 +163,10 @@ def traceback_of(error: BaseException) -> tuple[list[Frame], str]:
         frames = [frame for frame in each.stack if not frame.filename.startswith(OWN)]
         stack = [(plain(frame.filename), frame.lineno or 0, plain(frame.name)) for frame in reversed(frames)]
         origins += stack[:1]
-        place = place_of(stack)
-        shown = len(stack) - stack.index(place) if place is not None else 0
+        telling = [frame for frame in frames if not is_thin(frame.filename)]
         # without columns, so that the text is the same in every version of Python
         each.stack = traceback.StackSummary.from_list(
-            [(frame.filename, frame.lineno or 0, frame.name, frame.line) for frame in frames[:shown]]
+            [(frame.filename, frame.lineno or 0, frame.name, frame.line) for frame in telling or frames]
         )
         todo += [each.__cause__, each.__context__, *(getattr(each, "exceptions", None) or ())]
     return origins, "".join(found.format())

@@ -158,10 +158,8 @@ def _called_from(failure: FailingSchedule) -> list[str]:
     """Say how the program came to the steps that matter; steps with the same callers share a line."""
     steps: dict[str, list[str]] = {}
     for number in failure.shown:
-        stack = failure.moves[number - 1].stack
-        place, callers = code_places.place_of(stack), code_places.called_from(stack)
-        if place is not None and callers:
-            told = f"{code_places.shown(place)} in {place[2]}, called from {callers}"
+        told = code_places.called_from(failure.moves[number - 1].stack)
+        if told:
             steps.setdefault(timeline.plain(told), []).append(str(number))
     return [
         f"step{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: {told}"
@@ -227,6 +225,6 @@ def _step_as_data(number: int, move: Move) -> dict[str, object]:
         "stale": move.choice.given > TRUTH,
         "killed": move.choice.given == KILLED,
         "clock": move.now,
-        "where": move.where,
+        "where": code_places.shown(move.where),
         "stack": [{"file": file, "line": line, "function": name} for file, line, name in frames],
     }

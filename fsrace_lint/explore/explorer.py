@@ -227,7 +227,7 @@ class _Explorer:
     def _note(self, run: ScheduleRun) -> None:
         self._unfollowed = run.unfollowed | self._unfollowed
         seen = (move for move in run.trace.moves if EVERYTHING not in move.footprint.writes)
-        self._followed.update((move.name, move.target) for move in seen)
+        self._followed.update((move.name, move.where) for move in seen)
 
     def _shrunk(self, failed: ScheduleRun) -> FailingSchedule:
         if failed.failure is None:
@@ -335,7 +335,7 @@ class _Explorer:
             is_least,
             timeline.draw(moves, scenario.processes, self._width),
             tuple(reason.steps for reason in found),
-            tuple(reasons.of_interest(found, moves, failure.rank)),
+            tuple(reasons.of_interest(found, run)),
             () if run.tracing is None else run.tracing.outputs(),
             scenario.processes,
         )

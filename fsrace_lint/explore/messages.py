@@ -88,7 +88,7 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
     Attributes:
         name: The call, such as "mkdir".
         target: The subject of the call, as the report shows it.
-        stack: The frames of the program, innermost first; empty unless the run is traced.
+        where: File and line of the call, in a library or in the code of the user.
         mutates: Whether the call can change anything.
         lookup: Set if a weak cache can answer the call.
         lock: The lock that the call waits for.
@@ -98,11 +98,12 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
         unseen: What the process did since its last message that is not controlled.
         faults: The errors that can be injected.
         creates: The path that the call creates; "" if it creates none.
+        stack: The frames of the program, innermost first; empty unless the run is traced.
     """
 
     name: str
     target: str
-    stack: list[Frame]
+    where: str
     mutates: bool
     lookup: Lookup | None = None
     lock: AdvisoryLock | None = None
@@ -112,6 +113,7 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
     unseen: list[Unseen] = []
     faults: tuple[str, ...] = ()
     creates: str = ""
+    stack: list[Frame] = []
 
 
 class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):

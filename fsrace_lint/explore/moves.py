@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
-from fsrace_lint.explore import code_places
 from fsrace_lint.instrument.model import PROCESSES
 
 if TYPE_CHECKING:
@@ -95,30 +94,27 @@ class Move(NamedTuple):
         choice: The process that moved, and the answer that it got.
         name: The call.
         target: The subject of the call.
-        stack: The frames of the program, innermost first; empty unless the run was traced.
+        where: File and line of the call, in a library or in the code of the user.
         result: The result of the call.
         footprint: What the call read and changed.
         now: The clock of the process after the call.
         waited: The lock that the call waited for, if any.
         dropped: The locks that the call released.
         victim: The process that the call killed, if any.
+        stack: The frames of the program, innermost first; empty unless the run was traced.
     """
 
     choice: Choice
     name: str
     target: str
-    stack: tuple[Frame, ...]
+    where: str
     result: str
     footprint: NamedFootprint
     now: float = 0.0
     waited: Name | None = None
     dropped: frozenset[Name] = frozenset()
     victim: int | None = None
-
-    @property
-    def where(self) -> str:
-        """File and line of the call in the code of the user or of a library."""
-        return code_places.shown(code_places.place_of(self.stack))
+    stack: tuple[Frame, ...] = ()
 
     @property
     def has_changed(self) -> bool:

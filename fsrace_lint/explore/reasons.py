@@ -49,8 +49,7 @@ def of_run(run: ScheduleRun) -> list[Reason]:
     """
     story = _Story(run)
     rank = None if run.failure is None else run.failure.rank
-    moves = run.trace.moves
-    last = [at for at in range(len(moves) - 1, -1, -1) if rank in (None, moves[at].choice.rank)]
+    last = _last_steps(run)
     raised = _raising(run, last)
     attempts = [(story.between, raised), (story.within, raised), (story.between, last)]
     if rank is not None:
@@ -61,6 +60,13 @@ def of_run(run: ScheduleRun) -> list[Reason]:
         if found:
             break
     return found
+
+
+def _last_steps(run: ScheduleRun) -> list[int]:
+    """Return the steps of the process that failed, or of all, from the last one to the first."""
+    rank = None if run.failure is None else run.failure.rank
+    moves = run.trace.moves
+    return [at for at in range(len(moves) - 1, -1, -1) if rank in (None, moves[at].choice.rank)]
 
 
 def _raising(run: ScheduleRun, steps: Sequence[int]) -> list[int]:
@@ -140,7 +146,7 @@ class _Story:
             return f"its next call ({request.name}{target})"
         for at, move in enumerate(self._moves, 1):
             if move.choice.rank == rank and move.choice.given == KILLED:
-                return f"its next call, because it was killed (step {at})"
+                return f"its next call, which it did not make because it was killed (step {at})"
         return ""
 
     def _subject(self, name: Name, move: Move) -> str:
@@ -207,7 +213,8 @@ def _first(names: Iterable[Name]) -> Name:
     return min(names, key=lambda name: (_KINDS.index(name[0]), name))
 
 
-def of_interest(reasons: Sequence[Reason], moves: Sequence[Move], rank: int | None) -> list[int]:
-    """Return the numbers of the steps to explain: those of the reasons, and the last one of the failure."""
-    failing = [at for at, move in enumerate(moves, 1) if rank in (None, move.choice.rank)]
-    return sorted({step for reason in reasons for step in reason.steps}.union(failing[-1:]))
+def of_interest(reasons: Sequence[Reason], run: ScheduleRun) -> list[int]:
+    """Return the numbers of the steps to explain: those of the reasons, and the one that failed."""
+    last = _last_steps(run)
+    failing = (_raising(run, last) or last)[:1]
+    return sorted({step for reason in reasons for step in reason.steps}.union(at + 1 for at in failing))

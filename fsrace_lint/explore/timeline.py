@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
+from fsrace_lint.explore import code_places
 from fsrace_lint.explore.moves import KILLED, RESTARTED, TRUTH
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def draw(moves: Sequence[Move], processes: int, width: int = 0) -> str:
         Multiple lines of text.
     """
     texts = [told(move) for move in moves]
-    places = [plain(move.where) for move in moves]
+    places = [plain(code_places.shown(move.where)) for move in moves]
     column = max(len(text) for text in [*texts, "process 0"])
     if width:
         left = width - _MARGIN - max(map(len, [*places, "where"]))

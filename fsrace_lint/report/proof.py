@@ -104,6 +104,7 @@ def _block(label: str, text: str) -> Markup:
 
 def _linked(text: str, numbers: set[int]) -> Markup:
     """Link each step that a text names to its row."""
+    text = text.replace(" -> ", " \u2192 ")
     pieces, end = [], 0
     for found in _STEP.finditer(text):
         if int(found[1]) in numbers:
@@ -139,7 +140,7 @@ def _step(step: Data, lines: Callable[[str], Sequence[str]], *, is_open: bool) -
     number = tag("span", f"{step['number']}", class_="number")
     said = join([tag("code", f"{call} {step['target']}".rstrip()), result(step["result"])])
     where = tag("span", step["where"], class_="place") if step["where"] else ""
-    summary = tag("summary", number, tag("span", said), stale, where)
+    summary = tag("summary", number, tag("span", said, class_="call"), stale, where)
     shown = [_frame(frame, lines) for frame in step["stack"]]
     if not any(shown):
         return tag("div", number, " ", said, " ", stale, where)

@@ -81,9 +81,9 @@ def test_check_then_mkdir_race_is_found_and_minimized() -> None:
     assert failure.is_least
     (reason,) = failure.reasons
     assert reason == (
-        f"process {early} created out (step 3: mkdir out)"
-        f" after process {late} read it (step 1: isdir out -> False)"
-        f" and before process {late} read it again (step 4: mkdir out -> FileExistsError)"
+        f"process {early} created out (step 3: mkdir) after process {late} checked it"
+        f" (step 1: isdir -> False) and before process {late} tried to create it"
+        " (step 4: mkdir -> FileExistsError)"
     )
 
 

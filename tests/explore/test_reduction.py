@@ -314,7 +314,7 @@ def test_reduction_finds_every_outcome_of_three_processes() -> None:
 
 def move(rank: int, reads: str = "", writes: str = "", adds: str = "") -> Move:
     kinds = [frozenset(("file", name, "") for name in names) for names in (reads, writes, adds)]
-    return Move(Choice(rank), "call", "", (), "", NamedFootprint(*kinds))
+    return Move(Choice(rank), "call", "", "", "", NamedFootprint(*kinds))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import importlib
 import json
 import os
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsrace_lint.explore import ScenarioError, code_places, explore, timeline
-from fsrace_lint.explore.moves import EVERYTHING, Choice, Move, NamedFootprint
+from fsrace_lint.explore.moves import EVERYTHING, NOTHING, Choice, Move, NamedFootprint
 from fsrace_lint.explore.running import private_directory, tracing
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def test_where_is_the_line_of_the_library_and_its_callers_follow(library: Module
     result = explore(prepare)
     failure = failing(result)
     # `pathlib` makes the call in the name of the library
-    assert [move.where for move in failure.moves[::3]] == [
+    assert [code_places.shown(move.where) for move in failure.moves[::3]] == [
         "some_library/folders.py:7",
         "some_library/folders.py:12",
     ]
@@ -118,7 +119,7 @@ def test_standard_library_that_acts_on_its_own_is_shown() -> None:
         mailbox.Maildir(root / "box", create=rank == 0)
 
     moves = failing(explore(deliver, expected=(FileExistsError,), check=lambda root: _no(root / "box"))).moves
-    assert any(move.where.startswith("mailbox.py:") for move in moves)
+    assert any(code_places.shown(move.where).startswith("mailbox.py:") for move in moves)
 
 
 def _no(path: Path) -> None:
@@ -183,9 +184,9 @@ def test_why_names_the_reader_of_what_was_replaced_in_between() -> None:
     assert last.choice.rank == mine != other
     assert (looked.target, changed.target) == ("index.json", f".{other} -> index.json")
     assert reason == (
-        f"process {other} replaced index.json (step {steps[1]}: replace .{other} -> index.json)"
-        f" after process {mine} read it (step {steps[0]}: stat index.json -> FileNotFoundError)"
-        f" and before process {mine} replaced it (step {steps[2]}: replace .{mine} -> index.json)"
+        f"process {other} replaced index.json (step {steps[1]}: replace)"
+        f" after process {mine} checked it (step {steps[0]}: stat -> FileNotFoundError)"
+        f" and before process {mine} replaced it (step {steps[2]}: replace)"
     )
     assert "    assert len(json.loads(" in str(explore(replace_index, check=both_are_listed))
 
@@ -199,9 +200,29 @@ def test_why_names_the_change_that_is_not_complete() -> None:
                 json.loads((root / "state").read_text())
 
     (reason,) = failing(explore(read_half)).reasons
-    assert reason.startswith("process 1 read ")
-    assert " after process 0 " in reason
-    assert reason.endswith("and before its next call (write state)") or "(close state)" in reason
+    assert reason.startswith("process 1 opened state (step ")
+    assert " after process 0 created it (step 1: open[w] -> created) " in reason
+    assert reason.endswith(" and before its next call (write)")
+
+
+def test_why_names_the_call_that_raised_and_not_a_later_one() -> None:
+    """The lock is the cause; what the process does after the exception is not."""
+
+    def exclusive(root: Path, rank: int) -> None:
+        with open(root / "lock", "a") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise RuntimeError("in use") from error
+            finally:
+                (root / "last").touch()
+
+    failure = failing(explore(exclusive))
+    (reason,) = failure.reasons
+    assert " tried to take the lock on lock (step " in reason
+    assert ": flock[EX|NB] -> BlockingIOError) after process " in reason
+    assert [failure.moves[step - 1].name for step in failure.steps[0]] == ["flock[EX|NB]"] * 2
+    assert failure.shown == failure.steps[0]
 
 
 def test_entries_below_a_new_directory_have_whole_paths() -> None:
@@ -247,15 +268,7 @@ def test_paths_are_never_cut() -> None:
 @pytest.mark.parametrize("processes", [2, 3])
 def test_narrow_tables_continue_long_paths_in_the_next_line(width: int, processes: int) -> None:
     moves = [
-        Move(
-            Choice(rank),
-            "open[r]",
-            LONG,
-            (("/x/code.py", 12, "f"),),
-            "opened",
-            NamedFootprint(*[frozenset()] * 3),
-        )
-        for rank in range(processes)
+        Move(Choice(rank), "open[r]", LONG, "/x/code.py:12", "opened", NOTHING) for rank in range(processes)
     ]
     lines = timeline.draw(moves, processes, width).splitlines()
     if not width:

@@ -9,7 +9,7 @@ import threading
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from fsrace_lint.explore import code_places, messages
-from fsrace_lint.explore.code_places import OWN
+from fsrace_lint.explore.code_places import OWN, is_thin
 from fsrace_lint.explore.faults import Faults
 from fsrace_lint.explore.identity import Identity
 from fsrace_lint.explore.messages import CallRequest, Go, Unseen
@@ -165,8 +165,8 @@ class Gate:
 
     def spot(self) -> str:
         """Return the file and line of the current code, of the scenario or of a library that it uses."""
-        place = code_places.place_of(_frames(sys._getframe(1)))
-        return "?" if place is None else f"{code_places.file_name(place[0])}:{place[1]}"
+        path, _, line = _where(sys._getframe(1)).rpartition(":")
+        return f"{code_places.file_name(path)}:{line}" if path else "?"
 
     def refuse(self, text: str) -> NoReturn:
         """End the exploration, because this process is about to do what must not happen."""
@@ -223,7 +223,7 @@ class Gate:
         request = CallRequest(
             call.name,
             plain(call.target),
-            self._stack(frame),
+            _where(frame),
             call.mutates,
             call.lookup,
             call.lock,
@@ -233,6 +233,7 @@ class Gate:
             self._taken_notes(),
             self.faults.of(call),
             plain(call.creates),
+            self._stack(frame) if self.is_traced else [],
         )
         messages.send(self._writer, request)
         go = self._heard()
@@ -306,20 +307,16 @@ class Gate:
         return go
 
     def _stack(self, frame: FrameType | None) -> list[Frame]:
-        """Return the frames of the program, innermost first; none unless the run is traced."""
-        return _frames(frame) if self.is_traced else []
-
-
-def _frames(frame: FrameType | None) -> list[Frame]:
-    found: list[Frame] = []
-    while frame is not None:
-        code = frame.f_code
-        if not code.co_filename.startswith(OWN):
-            found.append((plain(code.co_filename), frame.f_lineno or 0, plain(code.co_name)))
-        elif code.co_name == "live":
-            break  # the frames of the process itself
-        frame = frame.f_back
-    return found
+        """Return the frames of the program, innermost first."""
+        found: list[Frame] = []
+        while frame is not None:
+            code = frame.f_code
+            if not code.co_filename.startswith(OWN):
+                found.append((plain(code.co_filename), frame.f_lineno or 0, plain(code.co_name)))
+            elif code.co_name == "live":
+                break  # the frames of the process itself
+            frame = frame.f_back
+        return found
 
 
 def outside(frame: FrameType | None, folders: tuple[str, ...]) -> FrameType | None:
@@ -327,6 +324,23 @@ def outside(frame: FrameType | None, folders: tuple[str, ...]) -> FrameType | No
     while frame is not None and frame.f_code.co_filename.startswith(folders):
         frame = frame.f_back
     return frame
+
+
+def _where(frame: FrameType | None) -> str:
+    """Return the file and line of the innermost frame that is no thin wrapper, or of the innermost frame."""
+    found = None
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename.startswith(OWN):
+            if code.co_name == "live":
+                break  # the frames of the process itself
+        elif not is_thin(code.co_filename):
+            found = frame
+            break
+        else:
+            found = found or frame
+        frame = frame.f_back
+    return "" if found is None else f"{plain(found.f_code.co_filename)}:{found.f_lineno}"
 
 
 def state_of(frame: FrameType | None) -> str:

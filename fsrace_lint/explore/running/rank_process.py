@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from fsrace_lint.explore.moves import Name
     from fsrace_lint.explore.running import jobs
 
-START: Final = CallRequest("start", "", [], mutates=False)
-EXIT: Final = CallRequest("exit", "", [], mutates=False)
+START: Final = CallRequest("start", "", "", mutates=False)
+EXIT: Final = CallRequest("exit", "", "", mutates=False)
 """Moves that the scheduler makes for a process: from then on, the other processes see that it lives or that
 it does not."""
 

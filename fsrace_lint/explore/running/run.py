@@ -30,7 +30,6 @@ from fsrace_lint.instrument.model import PROCESSES, WORLD, CallOutcome, Footprin
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fsrace_lint.explore.code_places import Frame
     from fsrace_lint.explore.moves import Name, Schedule
     from fsrace_lint.explore.running.stage import Stage
     from fsrace_lint.explore.running.tracing import Tracing
@@ -303,8 +302,8 @@ class ScheduleRun:
         dropped = self._named(freed)
         locks = (name for name in footprint.reads | footprint.changes if name[0] == "lock")
         waited = None if request.lock is None else next(locks, None)
-        move = Move(choice, request.name, request.target, tuple(request.stack), outcome.result, footprint)
-        return move._replace(waited=waited, dropped=dropped)
+        move = Move(choice, request.name, request.target, request.where, outcome.result, footprint)
+        return move._replace(waited=waited, dropped=dropped, stack=tuple(request.stack))
 
     def _note(self, unseen: Iterable[Unseen]) -> None:
         """Record something that is not controlled, so that not everything can have been explored."""
@@ -326,7 +325,7 @@ class ScheduleRun:
         if request is None:
             return self._lifetime_move(choice, "killed", locks=locks)
         target = f"before {request.name} {request.target}".rstrip()
-        return self._lifetime_move(choice, "killed", target, tuple(request.stack), locks)
+        return self._lifetime_move(choice, "killed", target, request, locks)
 
     def _slay(self, number: int) -> frozenset[Name]:
         """Kill a process, and return the locks that it held."""
@@ -350,7 +349,7 @@ class ScheduleRun:
         choice: Choice,
         name: str,
         target: str = "",
-        stack: tuple[Frame, ...] = (),
+        request: CallRequest | None = None,
         locks: frozenset[Name] = frozenset(),
     ) -> Move:
         """Record that a process starts or ends."""
@@ -358,7 +357,10 @@ class ScheduleRun:
         footprint = NamedFootprint(
             frozenset(), locks | {rank.key("process")}, frozenset({rank.key("processes")})
         )
-        return self._append(Move(choice, name, target, stack, "", footprint, rank.now, dropped=locks))
+        move = Move(choice, name, target, "", "", footprint, rank.now, dropped=locks)
+        if request is not None:
+            move = move._replace(where=request.where, stack=tuple(request.stack))
+        return self._append(move)
 
     def _with_victim(self, move: Move, request: CallRequest) -> Move:
         """Kill the process that a call kills, and add its end to the move."""
