@@ -124,16 +124,17 @@ def report(result: Result) -> str:
             lines = ["OK: the only distinct interleaving passes."]
     else:
         lines = [f"No failure in {count}, but the search is incomplete: {result.bound}."]
-    coverage = result.coverage
-    plural = "" if coverage.followed == 1 else "s"
-    lines.append(
-        f"coverage: {coverage.followed} call{plural} followed, {coverage.unfollowed} not"
-        " (each name and line counts once)"
-    )
+    # the token of a failure stays the last line
+    lines.insert(len(lines) - (result.failure is not None), _covered(result.coverage))
     lines += [f"note: {note}" for note in result.notes[:MOST_NOTES]]
     if len(result.notes) > MOST_NOTES:
         lines.append(f"note: {len(result.notes) - MOST_NOTES} more in the attribute `notes` of the result")
     return "\n".join(lines)
+
+
+def _covered(coverage: Coverage) -> str:
+    calls = "1 call" if coverage.followed == 1 else f"{coverage.followed} calls"
+    return f"coverage: {calls} followed, {coverage.unfollowed} not (each name and line counts once)"
 
 
 def _failing(failure: FailingSchedule, count: str) -> list[str]:

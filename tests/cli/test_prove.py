@@ -63,6 +63,7 @@ SCENARIO = """
 
 
     def slow(root, rank):
+        (root / str(rank)).touch()
         raise Slow
 
 
@@ -124,7 +125,8 @@ def test_no_failing_interleaving_exits_0(file: Path) -> None:
     result = prove(file, "tolerant")
     assert (result.exit_code, result.stdout) == (
         0,
-        "OK: 2 of 2 distinct interleavings pass.\n",
+        "OK: 2 of 2 distinct interleavings pass.\n"
+        "coverage: 3 calls followed, 0 not (each name and line counts once)\n",
     )
 
 
@@ -144,8 +146,10 @@ def test_end_line_says_how_the_failure_was_found(file: Path) -> None:
     assert replayed.stderr.startswith(f"Running {file}::prepare with the schedule fsr1.2posix.")
 
 
-def test_function_without_filesystem_calls_is_noted(file: Path) -> None:
-    assert "note: no process made a filesystem call" in prove(file, "ranks").stdout
+def test_function_without_filesystem_calls_is_refused(file: Path) -> None:
+    refused = prove(file, "ranks")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "Error: no process made a filesystem call" in refused.stderr
     failed = prove(file, "ranks", "--check", "absent").stdout
     assert failed.startswith("The check failed: AssertionError: nothing was made\n")
     assert "note: no process made a filesystem call" in failed

@@ -108,8 +108,7 @@ class Audit:
 
     def _path(self, name: str, given: list[tuple[Any, int | None]], *, writes: bool) -> None:
         gate = self._gate
-        is_own = gate.is_own_thread()
-        if is_own and gate.is_inside and (gate.is_opaque or (name.startswith("open") and not gate.leaves)):
+        if gate.is_own_thread() and gate.is_inside and self._is_explained(name, given, writes=writes):
             return
         with gate.aside():
             places = [self._placed(*each) for each in given]
@@ -122,6 +121,15 @@ class Audit:
             return
         if not gate.is_inside and any(is_watched):
             self._unseen(name, shown)
+
+    def _is_explained(self, name: str, given: list[tuple[Any, int | None]], *, writes: bool) -> bool:
+        """Return whether an event belongs to the intercepted call, and changes nothing outside of the tree."""
+        gate = self._gate
+        if gate.leaves:
+            return not writes
+        if gate.is_opaque or not writes or name.startswith("open"):
+            return True
+        return all(isinstance(path, int) or self._tree.place(path, at) is not None for path, at in given)
 
     def _placed(self, path: Any, dir_fd: int | None) -> tuple[str, bool]:
         """Return a path without links, and whether it is in the tree."""

@@ -109,7 +109,7 @@ class Gate:
     def finish(self) -> None:
         """Let calls pass again."""
         with self.aside():
-            self._look_for_unseen("before the end")
+            self._look_for_unseen(is_end=True)
         self.is_inside = True
 
     @property
@@ -193,9 +193,13 @@ class Gate:
         target = self.files.shown(descriptor)
         self.intercept(FilesystemCall("mmap", target, act, Recorder(self.files.tree), mutates=False))
 
-    def _look_for_unseen(self, place: str) -> None:
+    def _look_for_unseen(self, *, is_end: bool = False) -> None:
         """Note what has happened in the tree since the last call, by no call that was intercepted."""
         happened = self._watch.happened(self.files.tree.top)
+        if not happened:
+            self._is_excused = False
+            return
+        place = "before the end" if is_end else f"before {self.spot()}"
         kinds: dict[str, str] = {}
         for word, path in () if self._is_excused or self.has_threads else happened:
             kinds.setdefault(word, self.files.tree.shown(path))
@@ -214,7 +218,7 @@ class Gate:
     def intercept(self, call: FilesystemCall[T], wait: Meet | Pause | Census | None = None) -> T:
         """Stop before a call, make it when permitted, and keep its outcome."""
         with self.aside():
-            self._look_for_unseen(f"before {self.spot()}")
+            self._look_for_unseen()
             if self.has_imported:
                 self.has_imported = False
                 self.rescan()

@@ -45,7 +45,7 @@ def live(scenario: Scenario, who: Identity, gate: Gate, reader: int, writer: int
     sys.settrace(None)
     # the caches of modules are outside of the tree
     sys.dont_write_bytecode = True
-    sys.path[:] = map(os.path.abspath, sys.path)
+    sys.path[:] = [path if path.startswith("/") else os.path.abspath(path) for path in sys.path]
     gc.disable()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # the scheduler prepares the tree before it sends this message; do not touch the tree earlier
