@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
+from fsrace_lint import safe
 from fsrace_lint.cli.main import main
 from fsrace_lint.explore import ExploreError, explore
 
@@ -301,3 +302,17 @@ def test_faults_on_the_command_line(tmp_path: Path) -> None:
     run = CliRunner().invoke(main, [*arguments, "--faults", "EIO,ENOSPC"])
     assert run.exit_code == 1
     assert "replay: fsr1.1posix%EIO%ENOSPC.a2a%1" in run.output
+
+
+def test_atomic_write_keeps_its_promise_on_a_full_disk() -> None:
+    def write(root: Path, rank: int) -> None:
+        with safe.atomic_write(root / "f", "wb") as stream:
+            stream.write(DATA)
+
+    def check(root: Path) -> None:
+        is_whole(root)
+        assert set(os.listdir(root)) <= {"f"}
+
+    result = explore(write, check=check, faults="ENOSPC")
+    result.assert_ok()
+    assert result.exhaustive
