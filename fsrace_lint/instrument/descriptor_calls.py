@@ -182,7 +182,8 @@ class DescriptorCalls(Calls):
             return original()
         inode = posix.fstat(descriptor).st_ino
         # closing any descriptor of the file, as a stale answer does, would release these locks
-        lookup = None if inode in self._files.record_locks else Lookup("read", "", inode)
+        is_cached = self._files.caches and inode not in self._files.record_locks
+        lookup = Lookup("read", "", inode) if is_cached else None
 
         def act(recorder: Recorder, answer: Answer | None) -> T:
             recorder.reads("file", inode)

@@ -108,7 +108,9 @@ class Gate:
     def intercept(self, call: FilesystemCall[T], wait: Meet | Pause | None = None) -> T:
         """Stop before a call, make it when permitted, and keep its outcome."""
         frame = sys._getframe(1)
-        state = "" if call.lookup is None else self._asked_again(call, outside(frame, OWN))
+        state = ""
+        if call.lookup is not None and call.lookup.path:
+            state = self._asked_again(call, outside(frame, OWN))
         request = CallRequest(
             call.name,
             plain(call.target),
