@@ -274,7 +274,7 @@ class DataCalls(Calls):
 
     def _cache_lookup(self, inode: int, *, is_read: bool) -> Lookup | None:
         # closing any descriptor of the file, as a stale answer does, would release these locks
-        if is_read and inode in self._files.record_locks:
+        if not self._files.caches or (is_read and inode in self._files.record_locks):
             return None
         return Lookup("read" if is_read else "write", "", inode)
 

@@ -223,7 +223,9 @@ class Gate:
                 self.has_imported = False
                 self.rescan()
         frame = sys._getframe(1)
-        state = "" if call.lookup is None else self._asked_again(call, outside(frame, OWN))
+        state = ""
+        if call.lookup is not None and call.lookup.path:
+            state = self._asked_again(call, outside(frame, OWN))
         request = CallRequest(
             call.name,
             plain(call.target),

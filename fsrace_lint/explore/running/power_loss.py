@@ -7,6 +7,7 @@ cites what filesystems promise.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable
@@ -36,11 +37,11 @@ class DiskState(NamedTuple):
 
     Attributes:
         tree: The tree.
-        lost: What is not on the disk, for display.
+        lost: Returns what is not on the disk, for display.
     """
 
     tree: DiskTree
-    lost: str
+    lost: Callable[[], str]
 
 
 class _Contents(NamedTuple):
@@ -69,6 +70,7 @@ class PowerLoss:
         self._is_before = is_before
         self._is_ordered = is_ordered
         self._needed: dict[int, frozenset[int]] = {}
+        self._yielded: set[tuple[object, ...]] = set()
 
     def states(self, steps: Sequence[Step]) -> Iterator[DiskState]:
         """Yield the states of the disk, the simplest ones first.
@@ -77,8 +79,9 @@ class PowerLoss:
             steps: The steps before the power failure, in order.
 
         Yields:
-            The states. Some may be equal.
+            The states, without those that were yielded after earlier steps. Some may be equal.
         """
+        changed = sum(len(step.modes) for step in steps)
         named = [step for step in steps if step.names]
         for step in named:
             self._note_needed(step, named)
@@ -94,8 +97,11 @@ class PowerLoss:
                 loose = {at: states for at, states in files.items() if at in visible and len(states) > 1}
                 for chosen in choices(loose):
                     contents = whole | {number: state.data for number, state in chosen.items()}
-                    tree = self._journal.tree(kept, steps, contents)
-                    yield DiskState(tree, _told(kept, missing, tree, chosen))
+                    key = moves, changed, frozenset(contents.items())
+                    if key not in self._yielded:
+                        self._yielded.add(key)
+                        tree = self._journal.tree(kept, steps, contents)
+                        yield DiskState(tree, functools.partial(_told, kept, missing, tree, chosen))
 
     def _note_needed(self, step: Step, named: Sequence[Step]) -> None:
         """Find the names that must be on the disk before those of this step."""

@@ -80,7 +80,7 @@ def of_crash(stage: Stage, states: Iterable[DiskState], tree: DiskTree | None = 
     for state in states:
         problem = stage.problem(state.tree)
         if problem is not None:
-            return _refused("crash", problem, f" (if power fails after the last step: {state.lost})")
+            return _refused("crash", problem, f" (if power fails after the last step: {state.lost()})")
     return None
 
 
