@@ -183,7 +183,7 @@ class _Explorer:
             self._schedules += 1
             self._notes += [note for note in run.notes if note not in self._notes]
             self._unfollowed = self._unfollowed or run.has_unfollowed
-            self._has_moves = self._has_moves or bool(run.trace.moves)
+            self._has_moves = self._has_moves or any(rank.made for rank in run.ranks)
             if run.failure is not None:
                 return run
         return None

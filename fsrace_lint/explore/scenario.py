@@ -84,6 +84,10 @@ class Scenario(NamedTuple):
             raise ExploreError("invalid number of kills or restarts: choose at least 1 kill and 0 restarts")
         if self.crash == "none" and (self.kills > 1 or self.restarts or self.same_pids):
             raise ExploreError('kills and restarts need crashes: choose `crash="kill"` or `crash="power"`')
+        if self.distributed and self.restarts:
+            raise ExploreError(
+                "cannot explore collectives with restarts: a launcher restarts all processes together"
+            )
         if not 0 < self.step_timeout <= LONGEST_STEP:
             raise ExploreError(
                 f"invalid timeout of {self.step_timeout} s: choose more than 0 s, and at most one day"

@@ -257,6 +257,8 @@ def test_processes_outside_of_the_job_do_not_exist() -> None:
         assert os.getpid() == FIRST_PID + rank
         assert os.getppid() == os.getpgid(0) == os.getpgrp() == os.getsid(os.getpid()) == LAUNCHER
         assert by_signal(LAUNCHER)
+        if hasattr(os, "sched_getaffinity"):
+            assert os.sched_getaffinity(os.getpid()) == os.sched_getaffinity(0)
         assert [way(outside) for way in WAYS] == [False] * len(WAYS)
 
     explore(work).assert_ok()
@@ -362,6 +364,8 @@ def test_kills_and_restarts_are_bounded() -> None:
     assert not explore(work, kills=2, restarts=2, **options).ok
     with pytest.raises(ExploreError, match="need crashes"):
         explore(work, restarts=1)
+    with pytest.raises(ExploreError, match="collectives with restarts"):
+        explore(work, crash="kill", restarts=1, distributed=True)
     with pytest.raises(ExploreError, match="invalid number of kills"):
         explore(work, crash="kill", kills=0)
 
