@@ -234,7 +234,6 @@ def test_kill_by_another_process_releases_locks() -> None:
         lambda: os.killpg(os.getpgrp(), signal.SIGTERM),
         lambda: os.kill(1, signal.SIGTERM),
         lambda: os.kill(0, signal.SIGKILL),
-        lambda: os.pidfd_open(FIRST_PID + 1),
     ],
 )
 def test_unsupported_signals_are_refused(call: Callable[[], object]) -> None:
@@ -247,6 +246,16 @@ def test_unsupported_signals_are_refused(call: Callable[[], object]) -> None:
     result = explore(work)
     assert not result.exhaustive
     assert any(note.startswith("cannot explore") for note in result.notes)
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs os.pidfd_open")
+def test_descriptor_of_a_process_is_not_available() -> None:
+    def work(root: Path, rank: int) -> None:
+        (root / str(rank)).mkdir()
+        with pytest.raises(OSError, match="not implemented"):
+            os.pidfd_open(FIRST_PID + 1 - rank)
+
+    explore(work).assert_ok()
 
 
 def test_processes_outside_of_the_job_do_not_exist() -> None:

@@ -129,10 +129,10 @@ class ProcessCalls:
         return group
 
     def pidfd_open(self, pid: int, flags: int = 0) -> int:
-        """Refuse a descriptor of another process of the job."""
+        """Fail as a kernel without this call does, so that callers fall back on `os.kill(pid, 0)`."""
         if not self._gate.is_active() or is_child(pid):
             return posix.pidfd_open(pid, flags)  # type: ignore[attr-defined,no-any-return,unused-ignore]
-        return self._refuse("`os.pidfd_open()`: use `os.kill(pid, 0)`")
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 
     def _refuse(self, what: str) -> NoReturn:
         text = f"cannot explore {what}"
