@@ -85,6 +85,7 @@ class NamedFootprint(NamedTuple):
 
 
 NOTHING = NamedFootprint(frozenset(), frozenset(), frozenset())
+ANYTHING = NamedFootprint(frozenset(), frozenset({EVERYTHING}), frozenset())
 
 
 class Move(NamedTuple):

@@ -111,6 +111,10 @@ class Scenario(NamedTuple):
         if self.crash == "none" and (self.kills > 1 or self.restarts or self.same_pids):
             raise ExploreError('kills and restarts need crashes: choose `crash="kill"` or `crash="power"`')
         self._check_faults()
+        if self.distributed and self.restarts:
+            raise ExploreError(
+                "cannot explore collectives with restarts: a launcher restarts all processes together"
+            )
         if not 0 < self.step_timeout <= LONGEST_STEP:
             raise ExploreError(
                 f"invalid timeout of {self.step_timeout} s: choose more than 0 s, and at most one day"

@@ -240,7 +240,7 @@ class DescriptorCalls(Calls):
                 recorder.result = in_bytes(got)
             return got
 
-        lookup = Lookup("write", "", inode)
+        lookup = Lookup("write", "", inode) if self._files.caches else None
         return self._intercept(name, self._files.shown(descriptor), act, lookup=lookup, lock=lock)
 
     @staticmethod

@@ -58,6 +58,10 @@ SCENARIO = """
             json.loads((root / "state").read_text())
 
 
+    def empty(root):
+        assert len(os.listdir(root)) < 3, "two are left"
+
+
     def absent(root):
         assert not (root / "given").exists(), "nothing was made"
 
@@ -69,6 +73,12 @@ SCENARIO = """
 
     def ranks(root, rank):
         return rank
+
+
+    def locks(root, rank):
+        lock = root / str(os.getpid())
+        os.mkdir(lock)
+        os.rmdir(lock)
 
 
     def spin(root, rank):
@@ -144,6 +154,28 @@ def test_end_line_says_how_the_failure_was_found(file: Path) -> None:
     replayed = prove(file, "prepare", "--replay", found.split()[-1])
     assert "\nThe failure was reproduced by a replay of one interleaving, with 2 context" in replayed.stdout
     assert replayed.stderr.startswith(f"Running {file}::prepare with the schedule fsr1.2posix.")
+
+
+def test_killed_process_can_start_again(file: Path) -> None:
+    assert prove(file, "locks", "--restarts", "1").exit_code == 0
+    failed = prove(file, "locks", "--restarts", "1", "--same-pids")
+    assert failed.exit_code == 1
+    assert "KILLED before rmdir 5000000" in failed.stdout
+    assert "STARTED AGAIN as process 5000000" in failed.stdout
+    token = failed.stdout.partition("replay: ")[2].split()[0]
+    assert re.fullmatch(r"fsr1\.2posix-kill-same-lives\.[a-z0-9]*A[a-z0-9]*a\+[a-z0-9]*\.[0-9a-f]{4}", token)
+    assert prove(file, "locks", "--replay", token).exit_code == 1
+
+
+def test_more_kills_include_crashes(file: Path) -> None:
+    assert "KILLED" in prove(file, "locks", "--kills", "2", "--check", "empty").stdout
+
+
+def test_nodes_share_process_ids(file: Path) -> None:
+    assert prove(file, "locks").exit_code == 0
+    failed = prove(file, "locks", "--nodes", "2")
+    assert "FileExistsError" in failed.stdout
+    assert failed.stdout.partition("replay: ")[2].startswith("fsr1.2posix-nodes2.")
 
 
 def test_function_without_filesystem_calls_is_refused(file: Path) -> None:

@@ -234,7 +234,6 @@ def test_kill_by_another_process_releases_locks() -> None:
         lambda: os.killpg(os.getpgrp(), signal.SIGTERM),
         lambda: os.kill(1, signal.SIGTERM),
         lambda: os.kill(0, signal.SIGKILL),
-        lambda: os.pidfd_open(FIRST_PID + 1),
     ],
 )
 def test_unsupported_signals_are_refused(call: Callable[[], object]) -> None:
@@ -249,6 +248,16 @@ def test_unsupported_signals_are_refused(call: Callable[[], object]) -> None:
     assert any(note.startswith("cannot explore") for note in result.notes)
 
 
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs os.pidfd_open")
+def test_descriptor_of_a_process_is_not_available() -> None:
+    def work(root: Path, rank: int) -> None:
+        (root / str(rank)).mkdir()
+        with pytest.raises(OSError, match="not implemented"):
+            os.pidfd_open(FIRST_PID + 1 - rank)
+
+    explore(work).assert_ok()
+
+
 def test_processes_outside_of_the_job_do_not_exist() -> None:
     outside = os.getpid()
 
@@ -257,6 +266,8 @@ def test_processes_outside_of_the_job_do_not_exist() -> None:
         assert os.getpid() == FIRST_PID + rank
         assert os.getppid() == os.getpgid(0) == os.getpgrp() == os.getsid(os.getpid()) == LAUNCHER
         assert by_signal(LAUNCHER)
+        if hasattr(os, "sched_getaffinity"):
+            assert os.sched_getaffinity(os.getpid()) == os.sched_getaffinity(0)
         assert [way(outside) for way in WAYS] == [False] * len(WAYS)
 
     explore(work).assert_ok()
@@ -362,6 +373,8 @@ def test_kills_and_restarts_are_bounded() -> None:
     assert not explore(work, kills=2, restarts=2, **options).ok
     with pytest.raises(ExploreError, match="need crashes"):
         explore(work, restarts=1)
+    with pytest.raises(ExploreError, match="collectives with restarts"):
+        explore(work, crash="kill", restarts=1, distributed=True)
     with pytest.raises(ExploreError, match="invalid number of kills"):
         explore(work, crash="kill", kills=0)
 

@@ -39,6 +39,8 @@ _PATHS: Final = (
     os.path.isdir,
     os.path.islink,
 )
+_STEADY: Final = ("", "/stat", "/status", "/cmdline", "/comm", "/environ", "/exe", "/cwd", "/root")
+"""The files of a process that are the same in every run."""
 _VOLATILE: Final = re.compile(r"(?m)^(\w*(?:Vm|Rss|Hugetlb|ctxt)\w*):(\s*)\d+")
 _STATUS: Final = {"pid": "Tgid|Pid|NStgid|NSpid", "parent": "PPid|NSpgid|NSsid"}
 _open = io.open
@@ -93,6 +95,8 @@ class ProcFiles:
             recorder.reads("process", pid, str(self._gate.identity.node))
             there = self._gate.living.get(pid)
             recorder.result = "gone" if there is None else "alive"
+            if there is not None and below not in _STEADY:
+                recorder.unobserved.append(f"{ROOT}/<pid>{below} is that of the real process")
             # no kernel gives a process this id
             there = there or Living(pid, LAUNCHER, 0.0)
             return self._of(there, original, path, below, rest)

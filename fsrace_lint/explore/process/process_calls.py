@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from fsrace_lint.explore.identity import LAUNCHER
 from fsrace_lint.explore.messages import Census
+from fsrace_lint.instrument.interception import available
 from fsrace_lint.instrument.kernel import posix
 
 if TYPE_CHECKING:
@@ -25,6 +26,14 @@ if TYPE_CHECKING:
 # the original functions, before a process replaces its own
 _gethostname, _getfqdn = _socket.gethostname, socket.getfqdn
 INIT: Final = 1
+_SCHEDULING: Final = (
+    "sched_getaffinity",
+    "sched_setaffinity",
+    "sched_getscheduler",
+    "sched_setscheduler",
+    "sched_getparam",
+    "sched_setparam",
+)
 _KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
@@ -58,7 +67,17 @@ class ProcessCalls:
         }
         if hasattr(posix, "pidfd_open"):
             made[posix.pidfd_open] = self.pidfd_open
-        return made
+        return made | {original: self._scheduling(original) for original in available(*_SCHEDULING)}
+
+    def _scheduling(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(pid: int, *args: Any) -> Any:
+            if not self._gate.is_active() or not pid or is_child(pid):
+                return original(pid, *args)
+            if pid != self._gate.identity.pid:
+                self._refuse(f"`os.{original.__name__}()` of another process")
+            return original(0, *args)
+
+        return call
 
     def _virtual(self, original: Callable[[], Any], value: Callable[[], Any]) -> Callable[[], Any]:
         return lambda: value() if self._gate.is_active() else original()
@@ -110,10 +129,10 @@ class ProcessCalls:
         return group
 
     def pidfd_open(self, pid: int, flags: int = 0) -> int:
-        """Refuse a descriptor of another process of the job."""
+        """Fail as a kernel without this call does, so that callers fall back on `os.kill(pid, 0)`."""
         if not self._gate.is_active() or is_child(pid):
             return posix.pidfd_open(pid, flags)  # type: ignore[attr-defined,no-any-return,unused-ignore]
-        return self._refuse("`os.pidfd_open()`: use `os.kill(pid, 0)`")
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 
     def _refuse(self, what: str) -> NoReturn:
         text = f"cannot explore {what}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.explore.moves import TRUTH, Choice
+from fsrace_lint.explore.moves import ANYTHING, KILLED, TRUTH, Choice
 from fsrace_lint.explore.search.director import onward, same_move
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class _Node:
         choice: The choice that is tried now.
         left: The other answers that the same process can get.
         footprint: What the process has touched so far, over all of its answers.
+        is_doomed: Whether the process waits, and can only be killed here.
     """
 
     def __init__(self, ready: list[int], asleep: dict[int, NamedFootprint]) -> None:
@@ -41,6 +42,7 @@ class _Node:
         self.left: list[int] = []
         self.footprint: NamedFootprint | None = None
         self.move: Move | None = None
+        self.is_doomed = False
 
     def begin(self, rank: int, given: list[int]) -> None:
         """Try a process here."""
@@ -49,6 +51,7 @@ class _Node:
         self.choice = Choice(rank, given[0])
         self.left = given[1:]
         self.footprint, self.move = None, None
+        self.is_doomed = given[0] == KILLED
 
     def note(self, move: Move) -> None:
         """Record the move of the process."""
@@ -76,7 +79,8 @@ class _Node:
                 self.move = None
                 return True
             if self.footprint is not None:
-                self.asleep[self.choice.rank] = self.footprint
+                # a process that waits can make its call later, so any move wakes it
+                self.asleep[self.choice.rank] = ANYTHING if self.is_doomed else self.footprint
         for rank in self.todo:
             if rank not in self.asleep:
                 self.choice, self.left, self.footprint, self.move = Choice(rank), [], None, None
@@ -144,14 +148,13 @@ class Dpor:
             self._nodes[at].note(run.trace.moves[at])
 
     def _spare_victims(self, run: ScheduleRun) -> None:
-        """Schedule the next call of each process that another one killed before the call that killed it.
+        """Schedule all other processes before each call that killed one of them.
 
         The run cannot show this race, because the killed process makes no more calls.
         """
         for node, move in zip(self._nodes, run.trace.moves, strict=False):
             if move.victim is not None:
-                movers = [move.victim] if move.victim in node.ready else node.ready
-                node.todo += [rank for rank in movers if rank not in node.todo]
+                node.todo += [rank for rank in node.ready if rank not in node.todo]
 
     def _find_races(self, run: ScheduleRun, new: int) -> None:
         """Schedule the reversal of every race among the new moves."""
