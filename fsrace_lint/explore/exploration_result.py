@@ -12,7 +12,8 @@ class FailingSchedule(NamedTuple):
     """A schedule that fails.
 
     Attributes:
-        kind: "exception", "check", "disagreement", "deadlock", "crash", "hang", or "exit".
+        kind: "exception", "check", "disagreement", "deadlock", "livelock", "crash", "hang", or
+            "exit".
         text: The failure, in one line.
         details: A traceback, the results, or the stack of every process.
         moves: The calls, in order.
@@ -101,7 +102,7 @@ def _failing(failure: FailingSchedule, count: str) -> list[str]:
     if failure.moves:
         lines += [failure.timeline, ""]
     lines += [f"why: {reason}" for reason in failure.reasons]
-    if failure.details and (failure.kind == "deadlock" or failure.fails_alone):
+    if failure.details and (failure.kind in {"deadlock", "livelock"} or failure.fails_alone):
         lines += [failure.details.rstrip(), ""]
     switches = f"{failure.switches} context switch{'es' if failure.switches != 1 else ''}"
     if not failure.is_least and not failure.is_replay:

@@ -13,9 +13,10 @@ from fsrace_lint.explore.exploration_result import FailingSchedule, Result
 from fsrace_lint.explore.moves import Choice, switches
 from fsrace_lint.explore.running import jobs, stage
 from fsrace_lint.explore.scenario import Bounds, Scenario
-from fsrace_lint.explore.search.bounded import Bounded, Sampled
+from fsrace_lint.explore.search.bounded import Bounded
 from fsrace_lint.explore.search.director import Director, onward
 from fsrace_lint.explore.search.dpor import Dpor
+from fsrace_lint.explore.search.sampled import Sampled
 from fsrace_lint.explore.search.shrink import MOST_RUNS, Shrinker
 
 if TYPE_CHECKING:

@@ -30,12 +30,9 @@ class Pause(msgspec.Struct, frozen=True, tag="pause", array_like=True):
 
     Attributes:
         seconds: The requested duration.
-        state: Identifies the state of the program, so that a repeated state is detected; "" if it has read
-            the clock.
     """
 
     seconds: float
-    state: str
 
 
 class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
@@ -50,7 +47,7 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
         lock: The lock that the call waits for.
         wait: Set if the call must wait for other processes in another way.
         outcome: The outcome of the previous call.
-        state: Identifies the state of the program if it makes the same lookup twice in a row.
+        site: Identifies the place of the call in the program: the position in every frame.
     """
 
     name: str
@@ -61,7 +58,7 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
     lock: AdvisoryLock | None = None
     wait: Meet | Pause | None = None
     outcome: CallOutcome | None = None
-    state: str = ""
+    site: int = 0
 
 
 class Ended(msgspec.Struct, frozen=True, tag="ended", array_like=True):

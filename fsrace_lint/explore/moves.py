@@ -5,8 +5,11 @@ from __future__ import annotations
 import itertools
 from typing import NamedTuple
 
-TRUTH, KILLED = 0, -1
-"""What a process gets: the true answer, the k-th stale answer (k > 0), or a kill -9 instead of its call."""
+TRUTH, KILLED, IMPATIENT = 0, -1, -3
+"""What a process gets: the true answer, the k-th stale answer (k > 0), or a kill -9 instead of its call.
+
+`IMPATIENT` is the true answer for a process in a retry loop that no longer waits for the others.
+"""
 
 Name = tuple[str, str, str]
 """A key of a footprint whose inode has a name that is the same in every run with the same moves."""

@@ -3,7 +3,8 @@
     fsr1.2posix.a3ba~1B.5f2c
 
 This means: two processes on a POSIX filesystem. Process 0 makes three calls, and process 1 makes one. Process
-0 makes one call that gets its first stale answer, and process 1 is killed instead of its next call. The last
+0 makes one call that gets its first stale answer, and process 1 is killed instead of its next call. `a!` is a
+call of process 0 in a retry loop, although the loop waits for other processes that can continue. The last
 part is four digits of a digest of the calls, which detects that the code has changed.
 """
 
@@ -14,7 +15,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsrace_lint.explore.errors import ExploreError
-from fsrace_lint.explore.moves import KILLED, TRUTH, Choice
+from fsrace_lint.explore.moves import IMPATIENT, KILLED, TRUTH, Choice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 _VERSION: Final = "fsr1"
 _MOST_MOVES: Final = 100_000
-_PART: Final = re.compile(r"([a-z])(?:~(\d+)|(\d+))?|([A-Z])")
+_PART: Final = re.compile(r"([a-z])(?:~(\d+)|(\d+)|(!))?|([A-Z])")
 
 
 class ScheduleToken(NamedTuple):
@@ -63,6 +64,8 @@ def write(scenario: Scenario, moves: Sequence[Move]) -> str:
         at += 1
         if choice.given == KILLED:
             parts.append(letter.upper())
+        elif choice.given == IMPATIENT:
+            parts.append(f"{letter}!")
         elif choice.given != TRUTH:
             parts.append(f"{letter}~{choice.given}")
         else:
@@ -89,7 +92,7 @@ def read(text: str) -> ScheduleToken:
         ExploreError: The text is not a token.
     """
     found = re.fullmatch(
-        rf"{_VERSION}\.(\d+)([a-z]+)(?:-([a-z]+))?\.([A-Za-z0-9~]*)\.([0-9a-f]{{4}})", text.strip()
+        rf"{_VERSION}\.(\d+)([a-z]+)(?:-([a-z]+))?\.([A-Za-z0-9~!]*)\.([0-9a-f]{{4}})", text.strip()
     )
     if found is None:
         raise ExploreError(f"{text!r} is not a schedule token; a token looks like fsr1.2posix.ab2a.e797")
@@ -101,9 +104,11 @@ def read(text: str) -> ScheduleToken:
         if part is None:
             raise ExploreError(f"{text!r} is not a schedule token: {body[at:]!r} has no meaning")
         at = part.end()
-        letter, answer, count, killed = part.groups()
+        letter, answer, count, impatient, killed = part.groups()
         if killed:
             schedule.append(Choice(ord(killed) - ord("A"), KILLED))
+        elif impatient:
+            schedule.append(Choice(ord(letter) - ord("a"), IMPATIENT))
         elif answer:
             schedule.append(Choice(ord(letter) - ord("a"), int(answer)))
         else:

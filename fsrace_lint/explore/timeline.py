@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fsrace_lint.explore.moves import KILLED, TRUTH
+from fsrace_lint.explore.moves import IMPATIENT, KILLED, TRUTH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +50,8 @@ def _words(move: Move) -> str:
         told += f" -> {move.result}"
     if len(told) > LONGEST:
         told = f"{move.name} ...{told[len(move.name) + len(told) - LONGEST + 4 :]}"
+    if move.choice.given == IMPATIENT:
+        return f"{told} (does not wait)"
     return told + (" (stale)" if move.choice.given != TRUTH else "")
 
 
@@ -68,7 +70,13 @@ def reason(run: ScheduleRun) -> list[str]:
         Sentences; the one closest to the failure comes first.
     """
     moves = run.trace.moves
-    found = []
+    found: list[str] = []
+    for number, move in enumerate(moves, 1):
+        if move.choice.given == IMPATIENT and not found:
+            found.append(
+                f"from step {number} on, process {move.choice.rank} repeats its calls although another process"
+                " could continue, as if that one was slow; its timeout or retry limit ends the loop"
+            )
     for last in range(len(moves) - 1, -1, -1):
         rank = moves[last].choice.rank
         if run.failure is not None and run.failure.rank not in (None, rank):
@@ -84,7 +92,7 @@ def reason(run: ScheduleRun) -> list[str]:
 def _between(moves: Sequence[Move], last: int) -> str:
     """Find an earlier call of this process on the same names, and a change by another process in between."""
     mine = moves[last]
-    if mine.choice.given not in (TRUTH, KILLED):
+    if mine.choice.given > TRUTH:
         return f"step {last + 1} ({mine.name} {mine.target}) got a stale answer"
     for changed in range(last - 1, -1, -1):
         other = moves[changed]

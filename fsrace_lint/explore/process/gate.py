@@ -33,7 +33,6 @@ OWN = (_HERE, os.path.dirname(os.path.abspath(instrument.__file__)))
 _LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 HIDDEN = (os.path.dirname(_HERE), *_LIBRARIES, "<")
 """Code that a report skips when it locates a call: fsrace-lint, libraries, and code without a file."""
-_PLAIN = (str, bytes, int, float, bool, type(None))
 
 
 class Gate:
@@ -59,12 +58,10 @@ class Gate:
         self.rank = 0
         self.now = 0.0
         self.gathered: list[bytes] = []
-        self.looked_at_clock = False
         self._unobserved: list[str] = []
         self._reader, self._writer = -1, -1
         self._inside = True
         self._recorder: Recorder | None = None
-        self._asked: tuple[str, str, int | None] | None = None
         self._thread = 0
 
     def begin(self, reader: int, writer: int, rank: int) -> None:
@@ -108,7 +105,6 @@ class Gate:
     def intercept(self, call: FilesystemCall[T], wait: Meet | Pause | None = None) -> T:
         """Stop before a call, make it when permitted, and keep its outcome."""
         frame = sys._getframe(1)
-        state = "" if call.lookup is None else self._asked_again(call, outside(frame, OWN))
         request = CallRequest(
             call.name,
             plain(call.target),
@@ -118,7 +114,7 @@ class Gate:
             call.lock,
             wait,
             self._taken(),
-            state,
+            _site(frame),
         )
         messages.send(self._writer, request)
         go = self._heard()
@@ -136,15 +132,6 @@ class Gate:
         """Set the timestamps of a changed file to the clock of the process instead of that of the kernel."""
         moment = int((self.start + self.now) * 1e9)
         posix.utime(target, ns=(moment, moment))
-
-    def _asked_again(self, call: FilesystemCall[T], frame: FrameType | None) -> str:
-        """Return the state of a program that makes the same lookup twice in a row without reading the clock.
-
-        Only lookups of paths count, because an open file changes with each read.
-        """
-        asked, before = (call.name, call.target, frame and frame.f_lasti), self._asked
-        self._asked = asked
-        return state_of(frame) if asked == before and not self.looked_at_clock else ""
 
     def end(self, **told: Any) -> NoReturn:
         """Report the end of this process to the scheduler, and exit."""
@@ -186,29 +173,11 @@ def _where(frame: FrameType | None) -> str:
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def state_of(frame: FrameType | None) -> str:
-    """Return a text that identifies the state of a program, so that a repeated state is detected.
-
-    Args:
-        frame: The innermost frame of the program.
-
-    Returns:
-        A hash of the positions and plain local values of all frames.
-    """
-    parts = []
-    while frame is not None and not frame.f_code.co_filename.startswith(OWN):
-        values = {name: _shallow(value) for name, value in frame.f_locals.items()}
-        parts.append(f"{frame.f_code.co_filename}:{frame.f_lasti}:{values}")
+def _site(frame: FrameType | None) -> int:
+    """Return what identifies the position of a program in all of its frames."""
+    site = 0
+    while frame is not None:
+        code = frame.f_code
+        site = hash((site, code.co_filename, code.co_firstlineno, frame.f_lasti))
         frame = frame.f_back
-    return str(hash("|".join(parts)))
-
-
-def _shallow(value: object) -> object:
-    if isinstance(value, _PLAIN):
-        return value
-    if isinstance(value, (list, dict, set)):
-        return id(value), len(value)
-    attributes = getattr(value, "__dict__", None)
-    if isinstance(attributes, dict) and not isinstance(value, type):
-        return id(value), [(name, each) for name, each in attributes.items() if isinstance(each, _PLAIN)]
-    return id(value)
+    return site

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.explore.running.poll_detector import PollDetector
+from fsrace_lint.explore.running.retry_detector import RetryDetector
 
 if TYPE_CHECKING:
     from fsrace_lint.explore.messages import CallRequest, Ended
@@ -30,7 +30,7 @@ class RankProcess:
         self.gathered: list[bytes] | None = None
         self.now = 0.0
         self.made = 0
-        self.polls = PollDetector()
+        self.retries = RetryDetector()
 
     @property
     def is_over(self) -> bool:

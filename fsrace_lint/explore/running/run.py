@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING
 
 from fsrace_lint.explore.errors import ExploreError
 from fsrace_lint.explore.messages import CallRequest, Ended, Go, Meet, Pause
-from fsrace_lint.explore.moves import EVERYTHING, KILLED, TRUTH, Choice, Move, NamedFootprint, Trace
+from fsrace_lint.explore.moves import (
+    EVERYTHING,
+    IMPATIENT,
+    KILLED,
+    TRUTH,
+    Choice,
+    Move,
+    NamedFootprint,
+    Trace,
+)
 from fsrace_lint.explore.running import jobs, verdict
 from fsrace_lint.explore.running.held_locks import HeldLocks
 from fsrace_lint.explore.running.rank_process import RankProcess
@@ -18,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsrace_lint.explore.moves import Name, Schedule
+    from fsrace_lint.explore.running.retry_detector import CallKey, Loop
     from fsrace_lint.explore.running.stage import Stage
     from fsrace_lint.explore.scenario import Scenario
     from fsrace_lint.instrument.model import Answer, Key, Lookup
@@ -30,9 +40,15 @@ class ScheduleRun:
         scenario: The scenario.
         stage: The scratch directory.
         processes: Newly started processes, one for each rank.
+        endless: The retry loops that are known to end only if another process moves; this run adds to them.
+
+    Attributes:
+        in_vain: A process that did not wait for the others, and only repeated itself; None if there is none.
     """
 
-    def __init__(self, scenario: Scenario, stage: Stage, processes: list[jobs.Process]) -> None:
+    def __init__(
+        self, scenario: Scenario, stage: Stage, processes: list[jobs.Process], endless: set[Loop]
+    ) -> None:
         self.scenario = scenario
         self.stage = stage
         self.trace = Trace(scenario.processes)
@@ -40,6 +56,10 @@ class ScheduleRun:
         self.notes: list[str] = []
         self.preempted = 0
         self.has_unfollowed = False
+        self.in_vain: int | None = None
+        self._endless = endless
+        self._known: set[tuple[int, CallKey]] = set()
+        self._latest_new = 0
         self._names = {inode: (path or "top") for inode, path in stage.fresh().items()}
         self._locks = HeldLocks()
         self._dirty: set[int] = set()
@@ -65,9 +85,32 @@ class ScheduleRun:
             rank.process.end()
 
     def ready(self) -> list[int]:
-        """Return the processes that can move; those that probably repeat themselves are a last resort."""
-        found = [number for number, rank in enumerate(self.ranks) if self._is_ready(number, rank)]
-        return [number for number in found if not self.ranks[number].polls.gives_way] or found
+        """Return the processes that can move; those in a retry loop move only if no other process can."""
+        found = self._movable()
+        return self._eager(found) or [number for number in found if not self._is_in_vain(number)]
+
+    def _eager(self, movable: list[int]) -> list[int]:
+        return [number for number in movable if not self.ranks[number].retries.gives_way]
+
+    def _is_in_vain(self, number: int) -> bool:
+        """Return whether a process that gives way is known to make no difference by another round."""
+        return self.ranks[number].retries.changes_nothing and self._loop(number) in self._endless
+
+    def waiting(self) -> dict[int, Loop]:
+        """Return the processes in retry loops that can also move, if they are impatient, and their loops.
+
+        Loops that are known to be endless are left out: another round makes no difference.
+        """
+        ready = self.ready()
+        loops = {number: self._loop(number) for number in self._movable() if number not in ready}
+        return {number: loop for number, loop in loops.items() if loop not in self._endless}
+
+    def _loop(self, number: int) -> Loop:
+        retries = self.ranks[number].retries
+        return number, retries.loops, retries.cycle
+
+    def _movable(self) -> list[int]:
+        return [number for number, rank in enumerate(self.ranks) if self._is_ready(number, rank)]
 
     def _is_ready(self, number: int, rank: RankProcess) -> bool:
         if rank.request is None or rank.is_over:
@@ -76,7 +119,7 @@ class ScheduleRun:
             return self._locks.is_free(number, rank.request.lock)
         if isinstance(rank.request.wait, Meet):
             return rank.gathered is not None
-        return not rank.polls.is_parked
+        return not rank.retries.is_stuck
 
     def given(self, number: int) -> list[int]:
         """Return what a process can get at its next move.
@@ -85,11 +128,14 @@ class ScheduleRun:
             number: The rank of the process.
 
         Returns:
-            `TRUTH` first, then stale answers, newest first; then, with crashes, `KILLED`.
+            `TRUTH` first, then stale answers, newest first; then, with crashes, `KILLED`. Only `IMPATIENT` if
+            it waits for the others in a retry loop.
         """
         request = self.ranks[number].request
         if request is None:
             return []
+        if self.ranks[number].retries.gives_way and self._eager(self._movable()):
+            return [IMPATIENT]
         found = [TRUTH]
         if self._history is not None and request.lookup is not None:
             found += range(1, len(self._answers(number, request.lookup)))
@@ -98,6 +144,11 @@ class ScheduleRun:
         if self.scenario.crash != "none" and can_matter and not any(rank.killed for rank in self.ranks):
             found.append(KILLED)
         return found
+
+    def allows(self, choice: Choice) -> bool:
+        """Return whether a process can move next, and get this answer."""
+        is_movable = choice.rank in self.ready() or choice.rank in self.waiting()
+        return is_movable and choice.given in self.given(choice.rank)
 
     def move(self, choice: Choice) -> Move:
         """Let a process make its call, and wait until it is about to make the next one.
@@ -111,31 +162,56 @@ class ScheduleRun:
         Raises:
             ExploreError: The run has too many calls, or the process cannot move.
         """
-        if len(self.trace.moves) >= self.scenario.most_moves:
-            raise ExploreError(
-                f"a run makes more than {self.scenario.most_moves} calls: use a smaller scenario"
-            )
         rank = self.ranks[choice.rank]
         if rank.request is None:
             raise ExploreError(f"process {choice.rank} cannot move")
-        last = self.trace.moves[-1].choice.rank if self.trace.moves else choice.rank
-        self.preempted += last != choice.rank and last in self.ready()
+        is_last_resort = not self._eager(self._movable())
+        self.preempted += self.preempts(choice)
+        rank.retries.is_impatient = rank.retries.is_impatient or choice.given == IMPATIENT
         move = self._killed(choice) if choice.given == KILLED else self._made(choice, rank.request)
-        for number, other in enumerate(self.ranks):
-            if number != choice.rank:
-                other.polls.hears_of(move.footprint)
+        if not rank.retries.is_repeating or is_last_resort:
+            self._spread(move)
         self._gather()
+        if rank.retries.is_stuck:
+            self._repeats_in_vain(choice.rank)
         if self.scenario.crash != "none" and move.has_changed and self.failure is None:
             self._fail(verdict.of_crash(self.stage, self._dirty, with_power=self.scenario.crash == "power"))
+        if len(self.trace.moves) >= self.scenario.most_moves and self.failure is None and self.ready():
+            self._end_too_long()
         return move
+
+    def preempts(self, choice: Choice) -> bool:
+        """Return whether a choice interrupts a process that can continue, or one that must be waited for."""
+        last = self.trace.moves[-1].choice.rank if self.trace.moves else choice.rank
+        return choice.given == IMPATIENT or (last != choice.rank and last in self.ready())
+
+    def _repeats_in_vain(self, number: int) -> None:
+        """Process the end of the patience with a process that repeats itself."""
+        retries = self.ranks[number].retries
+        self._endless.add(self._loop(number))
+        if retries.is_impatient and any(other != number for other in self._movable()):
+            retries.calm_down()
+            self.in_vain = number
+
+    def _end_too_long(self) -> None:
+        """End a run with too many calls: a livelock if it has made no new call for long."""
+        most = self.scenario.most_moves
+        if len(self.trace.moves) - self._latest_new >= most // 2:
+            self._fail(verdict.of_livelock(self.ranks, most))
+            return
+        move = self.trace.moves[-1]
+        raise ExploreError(
+            f"a run makes more than {most} calls; process {move.choice.rank} is in {move.name} {move.target}"
+            f" ({move.where}): use a smaller scenario, or allow more calls"
+        )
 
     def _made(self, choice: Choice, request: CallRequest) -> Move:
         rank = self.ranks[choice.rank]
         answer: Answer | None = None
-        if choice.given != TRUTH and self._history is not None and request.lookup is not None:
+        if choice.given > TRUTH and self._history is not None and request.lookup is not None:
             answer = self._answers(choice.rank, request.lookup)[choice.given]
         if isinstance(request.wait, Pause):
-            rank.now += rank.polls.length(request.wait)
+            rank.now += rank.retries.length(request.wait)
         rank.process.let_through(Go(rank.now, answer, rank.gathered or []))
         rank.gathered = None
         outcome = self._hear(choice.rank) or CallOutcome("does not return", Footprint())
@@ -144,19 +220,31 @@ class ScheduleRun:
         direct = self.trace.append(move)
         rank.now = max([rank.now, *(self.trace.moves[at].now for at in direct)])
         self.trace.moves[-1] = move = move._replace(now=rank.now)
-        rank.polls.note(move, is_pause=isinstance(request.wait, Pause))
-        if rank.request is not None:
-            self._look_for_circle(rank, rank.request)
+        self._look_for_retries(rank, request, move)
         if self._history is not None:
             number = len(self.trace.moves) - 1
             self._history.note(choice.rank, number, outcome, changed=move.has_changed)
         return move
 
-    def _look_for_circle(self, rank: RankProcess, request: CallRequest) -> None:
-        if isinstance(request.wait, Pause):
-            rank.polls.before(request.wait)
-        else:
-            rank.polls.asks(request.state)
+    def _look_for_retries(self, rank: RankProcess, request: CallRequest, move: Move) -> None:
+        key = rank.retries.key(request, move)
+        if (move.choice.rank, key) not in self._known:
+            self._known.add((move.choice.rank, key))
+            self._latest_new = len(self.trace.moves)
+        rank.retries.note(key, move, self._state)
+        rank.now += rank.retries.lag()
+
+    def _spread(self, move: Move) -> None:
+        """Let the processes in retry loops continue that a move matters to.
+
+        A call that only repeats itself has no effect that they have not seen, unless all repeat themselves.
+        """
+        for number, other in enumerate(self.ranks):
+            if number != move.choice.rank:
+                other.retries.hears_of(move.footprint)
+
+    def _state(self) -> bytes:
+        return self.stage.fingerprint() + self._locks.state().encode()
 
     def _answers(self, number: int, lookup: Lookup) -> list[Answer]:
         if self._history is None:
@@ -202,6 +290,7 @@ class ScheduleRun:
             choice, "killed", target, request.where if request else "", "", footprint, rank.now, dropped=names
         )
         self.trace.append(move)
+        rank.retries.is_repeating = False
         rank.request = None
         return move
 
@@ -273,6 +362,10 @@ class ScheduleRun:
     def outcome(self) -> tuple[object, ...]:
         """Return how the run ended: the result or error of each process, and a fingerprint of the tree."""
         return (*(rank.end for rank in self.ranks), self.stage.fingerprint())
+
+    def latest_move(self, number: int) -> int:
+        """Return the index of the latest move of a process, or -1."""
+        return max((at for at, move in enumerate(self.trace.moves) if move.choice.rank == number), default=-1)
 
     def schedule(self) -> Schedule:
         """Return the choices that led to this state."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.explore.moves import Move
     from fsrace_lint.explore.process.gate import Gate
+    from fsrace_lint.explore.running.retry_detector import Loop
     from fsrace_lint.explore.running.stage import Stage
     from fsrace_lint.explore.scenario import Scenario
 
@@ -36,28 +37,38 @@ class Director:
         self._stage = stage
         self._gate = gate
         self._next: list[jobs.Process] = []
+        self._endless: set[Loop] = set()
 
-    def open(self) -> ScheduleRun:
-        """Start a run, which the caller must close; the processes of the next run prepare meanwhile."""
+    def open(self, *, is_replay: bool = False) -> ScheduleRun:
+        """Start a run, which the caller must close; the processes of the next run prepare meanwhile.
+
+        Args:
+            is_replay: Whether the run knows nothing of other runs, so that it is the same in every search.
+        """
         self.runs += 1
         processes, self._next = self._next or self._started(), []
-        run = ScheduleRun(self.scenario, self._stage, processes)
+        run = ScheduleRun(self.scenario, self._stage, processes, set() if is_replay else self._endless)
         self._next = self._started()
         return run
+
+    def is_endless(self, loop: Loop) -> bool:
+        """Return whether a retry loop is known to end only if another process moves."""
+        return loop in self._endless
 
     def _started(self) -> list[jobs.Process]:
         return [jobs.start(self.scenario, rank, self._gate) for rank in range(self.scenario.processes)]
 
-    def play(self, choose: Callable[[ScheduleRun], Choice | None]) -> ScheduleRun:
+    def play(self, choose: Callable[[ScheduleRun], Choice | None], *, is_replay: bool = False) -> ScheduleRun:
         """Execute a run from its start to its end.
 
         Args:
             choose: Returns the next choice, or None to abandon the run.
+            is_replay: Whether the run knows nothing of other runs.
 
         Returns:
             The run; it is judged if it reached its end, and its processes have ended.
         """
-        run = self.open()
+        run = self.open(is_replay=is_replay)
         try:
             while run.failure is None and run.ready():
                 choice = choose(run)
@@ -87,18 +98,18 @@ class Director:
             if not left:
                 return onward(run)
             choice = left.pop()
-            if choice.rank not in run.ready() or choice.given not in run.given(choice.rank):
+            if not run.allows(choice):
                 raise Nondeterministic(_unlike(run, choice))
             return choice
 
-        return self.play(choose)
+        return self.play(choose, is_replay=True)
 
 
 def onward(run: ScheduleRun, avoided: Sequence[int] = ()) -> Choice:
-    """Choose the process that moved last, or else the first that can move."""
+    """Choose the process that moved last, or else the one that has made no move for the longest time."""
     ready = [rank for rank in run.ready() if rank not in avoided]
     last = run.trace.moves[-1].choice.rank if run.trace.moves else -1
-    return Choice(last if last in ready else ready[0])
+    return Choice(last if last in ready else min(ready, key=run.latest_move))
 
 
 def _unlike(run: ScheduleRun, choice: Choice) -> str:
