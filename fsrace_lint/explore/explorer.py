@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.explore import schedule_tokens, timeline
 from fsrace_lint.explore.errors import ExploreError, Nondeterministic
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from fsrace_lint.explore.running.verdict import Failure
 
 
+FIRST_SCHEDULES: Final = 1000
+"""The number of schedules after which those with few preemptions are run before the others."""
+DEFAULT_PREEMPTIONS: Final = 2
+"""The largest number of preemptions in those schedules."""
+
+
 def explore(
     function: Callable[[Path, int], object],
     *,
@@ -43,6 +49,7 @@ def explore(
     samples: int = 0,
     seed: int = 0,
     step_timeout: float = 10.0,
+    max_calls: int = 5000,
     shrink: bool = True,
     replay: str | None = None,
 ) -> Result:
@@ -69,6 +76,7 @@ def explore(
         samples: The number of random schedules to run after the systematic search.
         seed: The seed for the random schedules.
         step_timeout: The maximum number of seconds between two calls of a process.
+        max_calls: The maximum number of calls in one schedule.
         shrink: Whether to minimize the failing schedule.
         replay: The token of the only schedule to run.
 
@@ -81,7 +89,17 @@ def explore(
     jobs.refuse_elsewhere()
     expected = expected if isinstance(expected, tuple) else (expected,)
     scenario = Scenario(
-        function, processes, setup, check, agree, expected, filesystem, crash, distributed, step_timeout
+        function,
+        processes,
+        setup,
+        check,
+        agree,
+        expected,
+        filesystem,
+        crash,
+        distributed,
+        step_timeout,
+        max_calls,
     ).validated()
     token = None if replay is None else schedule_tokens.read(replay)
     if token is not None:
@@ -105,6 +123,11 @@ def _explored(
     return result._replace(seconds=time.monotonic() - start, runs=explorer.runs)
 
 
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number} {noun}{'s' if number != 1 else ''}"
+
+
 class _Explorer:
     def __init__(self, director: Director, bounds: Bounds, *, shrink: bool) -> None:
         self._shrinks = shrink
@@ -122,18 +145,12 @@ class _Explorer:
 
     def search(self) -> Result:
         """Run schedules until one fails, all have run, or a bound is reached."""
-        bounds = self._bounds
-        systematic = (
-            Dpor(self._director)
-            if bounds.preemptions is None
-            else Bounded(self._director, bounds.preemptions)
-        )
-        failed = self._first_failing(itertools.islice(systematic.runs(), bounds.schedules))
-        exhausted = systematic.is_exhausted
-        if failed is None and not exhausted:
-            sampled = Sampled(self._director, bounds.samples, bounds.seed)
+        reduced, bounded = Dpor(self._director), Bounded(self._director, self._preemptions)
+        failed = self._first_failing(self._systematic(reduced, bounded))
+        if failed is None and not reduced.is_exhausted:
+            sampled = Sampled(self._director, self._bounds.samples, self._bounds.seed)
             failed = self._first_failing(sampled.runs())
-        bound = self._bound(exhausted)
+        bound = self._bound(reduced, bounded)
         is_by_check = failed is None or (failed.failure is not None and failed.failure.kind == "check")
         if is_by_check and not self._has_moves:
             self._notes.append(
@@ -141,18 +158,37 @@ class _Explorer:
                 " use paths below the first argument of the function"
             )
         if failed is None:
+            # schedules with few preemptions are among the distinct ones
+            self._schedules = reduced.finished if reduced.is_exhausted else self._schedules
             return self._result(None, exhaustive=not bound, bound=bound)
         return self._result(self._shrunk(failed), exhaustive=False, bound="the first failure ends it")
 
-    def _bound(self, exhausted: bool) -> str:
+    @property
+    def _preemptions(self) -> int:
+        given = self._bounds.preemptions
+        return DEFAULT_PREEMPTIONS if given is None else given
+
+    def _systematic(self, reduced: Dpor, bounded: Bounded) -> Iterator[ScheduleRun]:
+        """Yield runs of all distinct interleavings; if these are many, first those with few preemptions."""
+        left = self._bounds.schedules
+        if self._bounds.preemptions is not None:
+            yield from itertools.islice(bounded.runs(), left)
+            return
+        runs = reduced.runs()
+        yield from itertools.islice(runs, min(left, FIRST_SCHEDULES))
+        if not reduced.is_exhausted and left > FIRST_SCHEDULES:
+            left -= FIRST_SCHEDULES
+            before = self._schedules
+            yield from itertools.islice(bounded.runs(), min(left // 2, 2 * FIRST_SCHEDULES))
+            yield from itertools.islice(runs, left - (self._schedules - before))
+
+    def _bound(self, reduced: Dpor, bounded: Bounded) -> str:
         bounds, scenario = self._bounds, self._director.scenario
+        exhausted = reduced.is_exhausted
         if self._unfollowed:
             return "some calls could not be explored; see the notes"
-        if exhausted and bounds.preemptions is not None:
-            return (
-                f"interleavings with more than {bounds.preemptions}"
-                f" preemption{'s' if bounds.preemptions != 1 else ''} were skipped"
-            )
+        if bounds.preemptions is not None and bounded.is_exhausted:
+            return f"interleavings with more than {count(bounds.preemptions, 'preemption')} were skipped"
         if exhausted and scenario.crash != "none" and scenario.check is not None and scenario.processes > 2:
             return (
                 "the state after all processes are killed was checked in only one order of the calls that"
@@ -160,8 +196,10 @@ class _Explorer:
             )
         if exhausted:
             return ""
-        said = f"it stopped after {bounds.schedules} interleaving{'s' if bounds.schedules != 1 else ''}"
-        return said + (f" and {bounds.samples} random ones (seed {bounds.seed})" if bounds.samples else "")
+        said = f"it stopped after {count(bounds.schedules, 'interleaving')}"
+        if bounded.complete >= 0:
+            said += f", which are all with at most {count(bounded.complete, 'preemption')} and others"
+        return said + (f", and {bounds.samples} random ones (seed {bounds.seed})" if bounds.samples else "")
 
     def _first_failing(self, runs: Iterator[ScheduleRun]) -> ScheduleRun | None:
         for run in runs:

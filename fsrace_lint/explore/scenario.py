@@ -69,6 +69,8 @@ class Scenario(NamedTuple):
             raise ExploreError(
                 f"invalid timeout of {self.step_timeout} s: choose more than 0 s, and at most one day"
             )
+        if self.most_moves < 1:
+            raise ExploreError(f"cannot explore at most {self.most_moves} calls: choose at least 1")
         _check_call("function", self.function, "root", "rank")
         for part, function in (("setup", self.setup), ("check", self.check)):
             if function is not None:

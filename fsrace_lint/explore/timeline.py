@@ -74,8 +74,8 @@ def reason(run: ScheduleRun) -> list[str]:
     for number, move in enumerate(moves, 1):
         if move.choice.given == IMPATIENT and not found:
             found.append(
-                f"from step {number} on, process {move.choice.rank} repeats its calls although another process"
-                " could continue, as if that one was slow; its timeout or retry limit ends the loop"
+                f"from step {number} on, process {move.choice.rank} repeats its calls although another"
+                " process could continue, as if that one was slow; its timeout or retry limit ends the loop"
             )
     for last in range(len(moves) - 1, -1, -1):
         rank = moves[last].choice.rank

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import itertools
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
+from support.exploring import directed
 from support.sampling import bound
 
 from fsrace_lint.explore.moves import Choice, Move, NamedFootprint, Trace
-from fsrace_lint.explore.process.install import installed
-from fsrace_lint.explore.running import jobs
 from fsrace_lint.explore.running.retry_detector import RetryDetector
 from fsrace_lint.explore.running.run import ScheduleRun
-from fsrace_lint.explore.running.stage import Stage, scratch
 from fsrace_lint.explore.scenario import Scenario
 from fsrace_lint.explore.search.bounded import Bounded
-from fsrace_lint.explore.search.director import Director
 from fsrace_lint.explore.search.dpor import Dpor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MOST_ORDERS = 400
 """Programs with more orders are skipped, because each order is a run of real processes."""
@@ -167,14 +159,6 @@ def scenario_of(program: Program, **options: object) -> Scenario:
         return results
 
     return Scenario(function, processes=len(program), setup=setup)._replace(**options)  # type: ignore[arg-type]
-
-
-@contextlib.contextmanager
-def directed(scenario: Scenario) -> Iterator[Director]:
-    with scratch() as directory, jobs.together():
-        stage = Stage(directory, scenario.setup, scenario.check, scenario.step_timeout)
-        with installed(1e9, str(stage.top), scenario.function) as gate:
-            yield Director(scenario, stage, gate)
 
 
 def reduced(scenario: Scenario) -> set[object]:

@@ -65,7 +65,7 @@ Examples:
 @click.option(
     "--preemptions",
     type=click.IntRange(0),
-    help="Maximum number of times to preempt a process that could continue.",
+    help="Run all schedules that preempt a process at most this often.",
 )
 @click.option(
     "--samples",
@@ -80,6 +80,13 @@ Examples:
     default=10.0,
     show_default=True,
     help="Maximum number of seconds between two calls of a process.",
+)
+@click.option(
+    "--max-calls",
+    type=click.IntRange(1),
+    default=5000,
+    show_default=True,
+    help="Maximum number of calls in one schedule.",
 )
 @click.option("--replay", metavar="TOKEN", help="Run only the schedule with this token.")
 def prove(scenario: str, **choices: Any) -> None:

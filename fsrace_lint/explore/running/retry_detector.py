@@ -31,6 +31,8 @@ PATIENCE: Final = 200
 """Identical rounds after which a loop counts as endless."""
 PATIENCE_WITHOUT_SLEEP: Final = 1000
 """Calls after which a loop that does not sleep counts as endless."""
+RETURNS: Final = 20
+"""How often a process ends a loop by itself and enters it again before the outer loop counts as endless."""
 TRANSFERS: Final = frozenset(
     [
         *("read", "pread", "readv", "preadv", "write", "pwrite", "writev", "pwritev"),
@@ -49,6 +51,14 @@ Loop = tuple[int, int, Cycle]
 class _Made(NamedTuple):
     key: CallKey
     footprint: NamedFootprint
+    state: bytes
+
+
+class _Ended(NamedTuple):
+    """A loop that has ended by itself, such as by a timeout: how often, and the state at its latest start."""
+
+    times: int
+    was_impatient: bool
     state: bytes
 
 
@@ -76,11 +86,13 @@ class RetryDetector:
         self._seen = NOTHING
         self._transfers: dict[str, int] = {}
         self._sleeps = False
-        self._state = b""
+        self._state = self._start = b""
         self._watched = NOTHING
         self._made = 0
         self._rounds = 0
         self._awake = 0
+        self._woken = False
+        self._ended: dict[Cycle, _Ended] = {}
 
     @property
     def gives_way(self) -> bool:
@@ -148,7 +160,10 @@ class RetryDetector:
         return SHORTEST * self._growth() if is_round and not self._sleeps else 0.0
 
     def _leave(self) -> None:
-        self.cycle, self._calls, self._seen = (), [], NOTHING
+        if not self._woken:
+            before = self._ended.get(self.cycle, _Ended(0, False, b""))
+            self._ended[self.cycle] = _Ended(before.times + 1, self.is_impatient, self._start)
+        self.cycle, self._calls = (), []
         self.is_stuck = self.is_impatient = False
         self._rounds = self._awake = 0
 
@@ -165,26 +180,38 @@ class RetryDetector:
                 calls[-1] = calls[-1]._replace(state=state())
                 if calls[-1].state != before[-1].state:
                     return
-            self._enter(last)
+            self._enter(last, state())
             return
 
-    def _enter(self, calls: list[_Made]) -> None:
+    def _enter(self, calls: list[_Made], state: bytes) -> None:
         self.cycle = tuple(call.key for call in calls)
-        self.loops += 1
+        self._start = state
+        ended = self._ended.get(self.cycle)
+        if ended is not None and ended.state == state:
+            # an outer loop has begun the same loop again
+            self.is_impatient = ended.was_impatient
+            self.is_stuck = ended.times >= RETURNS
+        else:
+            self._ended.pop(self.cycle, None)
+            self.loops += 1
         self._state = calls[-1].state
         self._sleeps = any(key[1] == "sleep" for key in self.cycle)
         self._watched = NOTHING
         for call in calls:
             self._watched = self._watched.joined(call.footprint)
         self._made = self._rounds = self._awake = 0
+        self._woken = False
 
     def hears_of(self, footprint: NamedFootprint) -> None:
         """Let the process make another round if a call of another process has changed what it reads."""
+        if not self._seen.depends_on(footprint):
+            return
+        self._ended = {}
         if self.cycle:
             if self._watched.depends_on(footprint):
                 self.is_stuck = self.is_impatient = False
-                self._rounds, self._awake = 0, len(self.cycle)
-        elif self._seen.depends_on(footprint):
+                self._rounds, self._awake, self._woken = 0, len(self.cycle), True
+        else:
             for at in range(len(self._calls) - 1, -1, -1):
                 if self._calls[at].footprint.depends_on(footprint):
                     del self._calls[: at + 1]

@@ -202,7 +202,7 @@ class ScheduleRun:
         move = self.trace.moves[-1]
         raise ExploreError(
             f"a run makes more than {most} calls; process {move.choice.rank} is in {move.name} {move.target}"
-            f" ({move.where}): use a smaller scenario, or allow more calls"
+            f" ({move.where}): use a smaller scenario, or raise the limit with `max_calls` (`--max-calls`)"
         )
 
     def _made(self, choice: Choice, request: CallRequest) -> Move:

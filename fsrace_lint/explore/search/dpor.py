@@ -115,10 +115,12 @@ class Dpor:
 
     Attributes:
         is_exhausted: Whether every order that can make a difference has run.
+        finished: The number of runs that were not abandoned.
     """
 
     def __init__(self, director: Director) -> None:
         self.is_exhausted = False
+        self.finished = 0
         self._director = director
         self._nodes: list[_Node] = []
         self._stalled: list[_Node] = []
@@ -135,6 +137,7 @@ class Dpor:
                 self._find_races(run, max(0, known - 1))
                 # a run is abandoned if everything that it could still do was explored
                 if run.failure is not None or not run.ready():
+                    self.finished += 1
                     yield run
             else:
                 while self._nodes[-1].choice != Choice(run.in_vain, IMPATIENT):
