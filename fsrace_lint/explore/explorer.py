@@ -198,8 +198,8 @@ class _Explorer:
             return ""
         said = f"it stopped after {count(bounds.schedules, 'interleaving')}"
         if bounded.complete >= 0:
-            said += f", which are all with at most {count(bounded.complete, 'preemption')} and others"
-        return said + (f", and {bounds.samples} random ones (seed {bounds.seed})" if bounds.samples else "")
+            said += f", which are all with at most {count(bounded.complete, 'preemption')} and others,"
+        return said + (f" and {bounds.samples} random ones (seed {bounds.seed})" if bounds.samples else "")
 
     def _first_failing(self, runs: Iterator[ScheduleRun]) -> ScheduleRun | None:
         for run in runs:

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from fsrace_lint.explore.running.run import ScheduleRun
 
 LONGEST = 48
+LONGEST_ROUND = 24
+"""The maximum number of calls in one round of a loop that is shortened."""
+MANY_ROUNDS = 12
+"""The number of equal rounds from which a loop is shortened."""
 
 
 def draw(moves: Sequence[Move], processes: int) -> str:
@@ -30,12 +34,35 @@ def draw(moves: Sequence[Move], processes: int) -> str:
     width = max(len(text) for text in [*texts, "process 0"])
     head = "   ".join(f"process {rank}".ljust(width) for rank in range(processes))
     lines = [f"      {head}   where".rstrip()]
+    left_out = _repeated(moves)
     for number, (move, text) in enumerate(zip(moves, texts, strict=True), 1):
+        if number - 1 in left_out:
+            if number - 2 not in left_out:
+                lines.append(f"      ... process {move.choice.rank} repeats the calls above")
+            continue
         cells = [text if rank == move.choice.rank else "" for rank in range(processes)]
         row = "   ".join(cell.ljust(width) for cell in cells)
         where = _where(move.where)
         lines.append(f"{number:>4}  {row}   {where}".rstrip())
     return "\n".join(lines)
+
+
+def _repeated(moves: Sequence[Move]) -> set[int]:
+    """Return the indices of calls to leave out: all but the first two rounds and the last one of a loop."""
+    calls = [(move.choice.rank, move.name, "" if move.name == "sleep" else move.target) for move in moves]
+    found: set[int] = set()
+    at = 0
+    while at < len(calls):
+        for size in range(1, LONGEST_ROUND + 1):
+            end = at
+            while calls[end : end + size] == calls[at : at + size] and end + size <= len(calls):
+                end += size
+            if end - at >= MANY_ROUNDS * size and len({rank for rank, _, _ in calls[at : at + size]}) == 1:
+                found.update(range(at + 2 * size, end - size))
+                at = end - 1
+                break
+        at += 1
+    return found
 
 
 def _told(move: Move) -> str:

@@ -45,7 +45,7 @@ TRANSFERS: Final = frozenset(
 CallKey = tuple[int, str, str, str, int]
 Cycle = tuple[CallKey, ...]
 Loop = tuple[int, int, Cycle]
-"""A retry loop of a run: the process, how many loops it was in before, and the calls of one round."""
+"""A retry loop: the process, a hash of its different calls and results before, and the calls of one round."""
 
 
 class _Made(NamedTuple):
@@ -60,6 +60,7 @@ class _Ended(NamedTuple):
     times: int
     was_impatient: bool
     state: bytes
+    origin: int
 
 
 class RetryDetector:
@@ -72,7 +73,8 @@ class RetryDetector:
         is_stuck: Whether the process has repeated itself so often that the loop counts as endless.
         is_repeating: Whether its latest call only repeats an earlier one.
         is_impatient: Whether it continues although other processes could change what it waits for.
-        loops: The number of retry loops that it has entered.
+        is_new: Whether it has not made its latest call with this result before.
+        origin: A hash of its different calls and results before the current loop.
         cycle: The calls of one round of the current loop; empty if it does not repeat itself.
     """
 
@@ -80,7 +82,8 @@ class RetryDetector:
         self.is_stuck = False
         self.is_impatient = False
         self.is_repeating = False
-        self.loops = 0
+        self.is_new = False
+        self.origin = 0
         self.cycle: Cycle = ()
         self._calls: list[_Made] = []
         self._seen = NOTHING
@@ -92,6 +95,8 @@ class RetryDetector:
         self._rounds = 0
         self._awake = 0
         self._woken = False
+        self._known: set[CallKey] = set()
+        self._history = 0
         self._ended: dict[Cycle, _Ended] = {}
 
     @property
@@ -130,6 +135,10 @@ class RetryDetector:
             move: The call.
             state: Returns a digest of the tree and the locks.
         """
+        self.is_new = key not in self._known
+        if self.is_new:
+            self._known.add(key)
+            self._history = hash((self._history, key))
         self.is_repeating = bool(self.cycle) and self._goes_on(key, state)
         if self.is_repeating:
             return
@@ -161,8 +170,8 @@ class RetryDetector:
 
     def _leave(self) -> None:
         if not self._woken:
-            before = self._ended.get(self.cycle, _Ended(0, False, b""))
-            self._ended[self.cycle] = _Ended(before.times + 1, self.is_impatient, self._start)
+            before = self._ended.get(self.cycle, _Ended(0, False, b"", 0))
+            self._ended[self.cycle] = _Ended(before.times + 1, self.is_impatient, self._start, self.origin)
         self.cycle, self._calls = (), []
         self.is_stuck = self.is_impatient = False
         self._rounds = self._awake = 0
@@ -190,10 +199,10 @@ class RetryDetector:
         if ended is not None and ended.state == state:
             # an outer loop has begun the same loop again
             self.is_impatient = ended.was_impatient
-            self.is_stuck = ended.times >= RETURNS
+            self.is_stuck, self.origin = ended.times >= RETURNS, ended.origin
         else:
             self._ended.pop(self.cycle, None)
-            self.loops += 1
+            self.origin = self._history
         self._state = calls[-1].state
         self._sleeps = any(key[1] == "sleep" for key in self.cycle)
         self._watched = NOTHING

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsrace_lint.explore.moves import Name, Schedule
-    from fsrace_lint.explore.running.retry_detector import CallKey, Loop
+    from fsrace_lint.explore.running.retry_detector import Loop
     from fsrace_lint.explore.running.stage import Stage
     from fsrace_lint.explore.scenario import Scenario
     from fsrace_lint.instrument.model import Answer, Key, Lookup
@@ -58,7 +58,6 @@ class ScheduleRun:
         self.has_unfollowed = False
         self.in_vain: int | None = None
         self._endless = endless
-        self._known: set[tuple[int, CallKey]] = set()
         self._latest_new = 0
         self._names = {inode: (path or "top") for inode, path in stage.fresh().items()}
         self._locks = HeldLocks()
@@ -107,7 +106,7 @@ class ScheduleRun:
 
     def _loop(self, number: int) -> Loop:
         retries = self.ranks[number].retries
-        return number, retries.loops, retries.cycle
+        return number, retries.origin, retries.cycle
 
     def _movable(self) -> list[int]:
         return [number for number, rank in enumerate(self.ranks) if self._is_ready(number, rank)]
@@ -228,10 +227,9 @@ class ScheduleRun:
 
     def _look_for_retries(self, rank: RankProcess, request: CallRequest, move: Move) -> None:
         key = rank.retries.key(request, move)
-        if (move.choice.rank, key) not in self._known:
-            self._known.add((move.choice.rank, key))
-            self._latest_new = len(self.trace.moves)
         rank.retries.note(key, move, self._state)
+        if rank.retries.is_new:
+            self._latest_new = len(self.trace.moves)
         rank.now += rank.retries.lag()
 
     def _spread(self, move: Move) -> None:
