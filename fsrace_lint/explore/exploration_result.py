@@ -20,7 +20,8 @@ class FailingSchedule(NamedTuple):
     """A schedule that fails.
 
     Attributes:
-        kind: "exception", "check", "disagreement", "deadlock", "crash", "hang", or "exit".
+        kind: "exception", "check", "disagreement", "deadlock", "livelock", "crash", "hang", or
+            "exit".
         text: The failure, in one line.
         details: A traceback, the results, or the stack of every process.
         moves: The calls, in order.

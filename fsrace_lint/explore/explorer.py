@@ -16,9 +16,10 @@ from fsrace_lint.explore.moves import EVERYTHING, Choice, switches
 from fsrace_lint.explore.running import jobs, stage
 from fsrace_lint.explore.running.run import LifetimesMatter
 from fsrace_lint.explore.scenario import Bounds, Scenario
-from fsrace_lint.explore.search.bounded import Bounded, Sampled
+from fsrace_lint.explore.search.bounded import Bounded
 from fsrace_lint.explore.search.director import Director, onward
 from fsrace_lint.explore.search.dpor import Dpor
+from fsrace_lint.explore.search.sampled import Sampled
 from fsrace_lint.explore.search.shrink import Shrinker
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ _NOTHING: Final = (
     "no process made a filesystem call in the temporary directory, so nothing was tested: use paths below the"
     " first argument of the function"
 )
+FIRST_SCHEDULES: Final = 1000
+"""The number of schedules after which those with few preemptions are run before the others."""
+DEFAULT_PREEMPTIONS: Final = 2
+"""The largest number of preemptions in those schedules."""
 
 
 def explore(
@@ -58,6 +63,7 @@ def explore(
     seed: int = 0,
     step_timeout: float = 10.0,
     allow_outside: bool = False,
+    max_calls: int = 5000,
     shrink: bool = True,
     shrink_runs: int = Bounds().shrink_runs,
     replay: str | None = None,
@@ -93,6 +99,7 @@ def explore(
         seed: The seed for the random schedules.
         step_timeout: The maximum number of seconds between two calls of a process.
         allow_outside: Whether the processes may change files outside of the temporary directory.
+        max_calls: The maximum number of calls in one schedule.
         shrink: Whether to minimize the failing schedule.
         shrink_runs: The maximum number of runs that minimize the failing schedule.
         replay: The token of the only schedule to run.
@@ -117,6 +124,7 @@ def explore(
         distributed,
         step_timeout,
         allow_outside,
+        max_calls,
     )
     scenario = scenario._replace(
         kills=kills,
@@ -168,6 +176,11 @@ MISTAKES: Final = frozenset(
 """Exceptions that are mistakes in the code of the scenario, if it raises them itself in any interleaving."""
 
 
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number} {noun}{'s' if number != 1 else ''}"
+
+
 class _Explorer:
     def __init__(self, director: Director, bounds: Bounds) -> None:
         self._director = director
@@ -181,38 +194,52 @@ class _Explorer:
 
     def search(self) -> Result:
         """Run schedules until one fails, all have run, or a bound is reached."""
-        bounds = self._bounds
-        systematic = (
-            Dpor(self._director)
-            if bounds.preemptions is None
-            else Bounded(self._director, bounds.preemptions)
-        )
-        failed = self._first_failing(itertools.islice(systematic.runs(), bounds.schedules))
-        exhausted = systematic.is_exhausted
-        if failed is None and not exhausted:
-            sampled = Sampled(self._director, bounds.samples, bounds.seed)
+        reduced, bounded = Dpor(self._director), Bounded(self._director, self._preemptions)
+        failed = self._first_failing(self._systematic(reduced, bounded))
+        if failed is None and not reduced.is_exhausted:
+            sampled = Sampled(self._director, self._bounds.samples, self._bounds.seed)
             failed = self._first_failing(sampled.runs())
-        bound = self._bound(exhausted)
+        bound = self._bound(reduced, bounded)
         if failed is None and not self._followed and not self._unfollowed and self._schedules:
             raise ExploreError(_NOTHING)
         if failed is not None and not self._followed and failed.failure and failed.failure.kind == "check":
             self._notes.append(_NOTHING)
         if failed is None:
+            # schedules with few preemptions are among the distinct ones
+            self._schedules = reduced.finished if reduced.is_exhausted else self._schedules
             return self._result(None, exhaustive=not bound, bound=bound)
         return self._result(self._shrunk(failed), exhaustive=False, bound="the first failure ends it")
 
-    def _bound(self, exhausted: bool) -> str:
-        bounds = self._bounds
+    @property
+    def _preemptions(self) -> int:
+        given = self._bounds.preemptions
+        return DEFAULT_PREEMPTIONS if given is None else given
+
+    def _systematic(self, reduced: Dpor, bounded: Bounded) -> Iterator[ScheduleRun]:
+        """Yield runs of all distinct interleavings; if these are many, first those with few preemptions."""
+        left = self._bounds.schedules
+        if self._bounds.preemptions is not None:
+            yield from itertools.islice(bounded.runs(), left)
+            return
+        runs = reduced.runs()
+        yield from itertools.islice(runs, min(left, FIRST_SCHEDULES))
+        if not reduced.is_exhausted and left > FIRST_SCHEDULES:
+            left -= FIRST_SCHEDULES
+            before = self._schedules
+            yield from itertools.islice(bounded.runs(), min(left // 2, 2 * FIRST_SCHEDULES))
+            yield from itertools.islice(runs, left - (self._schedules - before))
+
+    def _bound(self, reduced: Dpor, bounded: Bounded) -> str:
+        bounds, exhausted = self._bounds, reduced.is_exhausted
         if self._unfollowed:
             return "some calls could not be explored; see the notes"
-        if exhausted and bounds.preemptions is not None:
-            return (
-                f"interleavings with more than {bounds.preemptions}"
-                f" preemption{'s' if bounds.preemptions != 1 else ''} were skipped"
-            )
+        if bounds.preemptions is not None and bounded.is_exhausted:
+            return f"interleavings with more than {count(bounds.preemptions, 'preemption')} were skipped"
         if exhausted:
             return self._crash_bound
-        said = f"it stopped after {bounds.schedules} interleaving{'s' if bounds.schedules != 1 else ''}"
+        said = f"it stopped after {count(bounds.schedules, 'interleaving')}"
+        if bounded.complete >= 0:
+            said += f", which are all with at most {count(bounded.complete, 'preemption')} and others,"
         return said + (f" and {bounds.samples} random ones (seed {bounds.seed})" if bounds.samples else "")
 
     def _first_failing(self, runs: Iterator[ScheduleRun]) -> ScheduleRun | None:
@@ -324,17 +351,18 @@ class _Explorer:
             raise ExploreError("cannot report a run that did not fail")
         scenario, moves = self._director.scenario, tuple(run.trace.moves)
         found = reasons.of_run(run)
+        remarks = [*timeline.faults(run.trace.moves), *timeline.impatience(run.trace.moves)]
         return FailingSchedule(
             failure.kind,
             failure.text,
             code_places.relative(failure.details),
             moves,
             schedule_tokens.write(scenario, moves),
-            (*timeline.faults(moves), *(reason.text for reason in found)),
+            (*remarks, *(reason.text for reason in found)),
             switches(run.schedule()),
             is_least,
             timeline.draw(moves, scenario.processes, self._width),
-            tuple(reason.steps for reason in found),
+            (*(() for _ in remarks), *(reason.steps for reason in found)),
             tuple(reasons.of_interest(found, run)),
             () if run.tracing is None else run.tracing.outputs(),
             scenario.processes,

@@ -31,12 +31,9 @@ class Pause(msgspec.Struct, frozen=True, tag="pause", array_like=True):
 
     Attributes:
         seconds: The requested duration.
-        state: Identifies the state of the program, so that a repeated state is detected; "" if it has read
-            the clock.
     """
 
     seconds: float
-    state: str
 
 
 class Unseen(NamedTuple):
@@ -94,7 +91,7 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
         lock: The lock that the call waits for.
         wait: Set if the call must wait for other processes in another way, or asks for them.
         outcome: The outcome of the previous call.
-        state: Identifies the state of the program if it makes the same lookup twice in a row.
+        site: Identifies the place of the call in the program: the position in every frame.
         unseen: What the process did since its last message that is not controlled.
         faults: The errors that can be injected.
         creates: The path that the call creates; "" if it creates none.
@@ -109,7 +106,7 @@ class CallRequest(msgspec.Struct, frozen=True, tag="request", array_like=True):
     lock: AdvisoryLock | None = None
     wait: Meet | Pause | Census | None = None
     outcome: CallOutcome | None = None
-    state: str = ""
+    site: int = 0
     unseen: list[Unseen] = []
     faults: tuple[str, ...] = ()
     creates: str = ""

@@ -12,9 +12,12 @@ if TYPE_CHECKING:
 
     from fsrace_lint.explore.code_places import Frame
 
-TRUTH, KILLED, RESTARTED = 0, -1, -2
+TRUTH, KILLED, RESTARTED, IMPATIENT = 0, -1, -2, -3
 """What a process gets: the true answer, the k-th stale answer (k > 0), or a kill -9 instead of its call; a
-killed process gets another start."""
+killed process gets another start.
+
+`IMPATIENT` is the true answer for a process in a retry loop that no longer waits for the others.
+"""
 FAULT_BASE = -10
 """The first fault of the scenario; the next ones have lower numbers."""
 

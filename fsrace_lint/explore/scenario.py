@@ -101,6 +101,21 @@ class Scenario(NamedTuple):
                 raise ExploreError(f"unknown filesystem {name!r}: choose from {', '.join(FILESYSTEMS)}")
         if self.crash not in CRASHES:
             raise ExploreError(f"unknown crash {self.crash!r}: choose one of {', '.join(CRASHES)}")
+        self._check_lifetimes()
+        self._check_faults()
+        if not 0 < self.step_timeout <= LONGEST_STEP:
+            raise ExploreError(
+                f"invalid timeout of {self.step_timeout} s: choose more than 0 s, and at most one day"
+            )
+        if self.most_moves < 1:
+            raise ExploreError(f"cannot explore at most {self.most_moves} calls: choose at least 1")
+        _check_call("function", self.function, "root", "rank")
+        for part, function in (("setup", self.setup), ("check", self.check)):
+            if function is not None:
+                _check_call(part, function, "root")
+        return self
+
+    def _check_lifetimes(self) -> None:
         if not 1 <= self.nodes <= self.processes or self.processes % self.nodes:
             raise ExploreError(
                 f"cannot divide {self.processes} processes among {self.nodes} nodes: each node needs the same"
@@ -110,20 +125,10 @@ class Scenario(NamedTuple):
             raise ExploreError("invalid number of kills or restarts: choose at least 1 kill and 0 restarts")
         if self.crash == "none" and (self.kills > 1 or self.restarts or self.same_pids):
             raise ExploreError('kills and restarts need crashes: choose `crash="kill"` or `crash="power"`')
-        self._check_faults()
         if self.distributed and self.restarts:
             raise ExploreError(
                 "cannot explore collectives with restarts: a launcher restarts all processes together"
             )
-        if not 0 < self.step_timeout <= LONGEST_STEP:
-            raise ExploreError(
-                f"invalid timeout of {self.step_timeout} s: choose more than 0 s, and at most one day"
-            )
-        _check_call("function", self.function, "root", "rank")
-        for part, function in (("setup", self.setup), ("check", self.check)):
-            if function is not None:
-                _check_call(part, function, "root")
-        return self
 
     def _check_faults(self) -> None:
         for name in self.faults:

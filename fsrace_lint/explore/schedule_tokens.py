@@ -4,7 +4,8 @@
 
 This means: two processes on a POSIX filesystem. Process 0 makes three calls, and process 1 makes one. Process
 0 makes one call that gets its first stale answer, and process 1 is killed instead of its next call; "b+"
-would start it again. The last part is four digits of a digest of the calls, which detects that the code has
+would start it again. `a!` is a call of process 0 in a retry loop, although the loop waits for other processes
+that can continue. The last part is four digits of a digest of the calls, which detects that the code has
 changed.
 
 With faults, the second part names them, as in `2posix%ENOSPC%EIO`. Then `a%2` means that the next call of
@@ -18,7 +19,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsrace_lint.explore.errors import ExploreError
-from fsrace_lint.explore.moves import FAULT_BASE, KILLED, RESTARTED, TRUTH, Choice
+from fsrace_lint.explore.moves import FAULT_BASE, IMPATIENT, KILLED, RESTARTED, TRUTH, Choice
 from fsrace_lint.explore.scenario import CRASHES, FILESYSTEMS
 
 if TYPE_CHECKING:
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 
 _VERSION: Final = "fsr1"
 _OPTIONS: Final = {"same": "same_pids", "lives": "lifetimes"}
+_SIGNS: Final = {RESTARTED: "+", IMPATIENT: "!"}
 _MOST_MOVES: Final = 100_000
-_PART: Final = re.compile(r"([a-z])(?:([~%])(\d+)|(\d+)|(\+))?|([A-Z])")
+_PART: Final = re.compile(r"([a-z])(?:([~%])(\d+)|(\d+)|([+!]))?|([A-Z])")
 
 
 def _one_of(words: Iterable[str]) -> str:
@@ -42,7 +44,7 @@ _TOKEN: Final = re.compile(
     rf"{_VERSION}\.(?P<processes>\d+)(?P<filesystem>(?:{_one_of(FILESYSTEMS)})(?:,(?:{_one_of(FILESYSTEMS)}))*)"
     rf"(?:-(?P<crash>{_one_of(CRASHES)}))?(?:-nodes(?P<nodes>\d+))?"
     rf"(?P<options>(?:-(?:{_one_of(_OPTIONS)}))*)(?P<faults>(?:%[A-Z]+)*)"
-    r"\.(?P<body>[A-Za-z0-9~%+]*)\.(?P<digest>[0-9a-f]{4})"
+    r"\.(?P<body>[A-Za-z0-9~%+!]*)\.(?P<digest>[0-9a-f]{4})"
 )
 
 
@@ -103,8 +105,8 @@ def write(scenario: Scenario, moves: Sequence[Move]) -> str:
         at += 1
         if choice.given == KILLED:
             parts.append(letter.upper())
-        elif choice.given == RESTARTED:
-            parts.append(f"{letter}+")
+        elif choice.given in _SIGNS:
+            parts.append(f"{letter}{_SIGNS[choice.given]}")
         elif choice.fault is not None:
             parts.append(f"{letter}%{choice.fault + 1}")
         elif choice.given != TRUTH:
@@ -146,11 +148,12 @@ def read(text: str) -> ScheduleToken:
         if part is None:
             raise ExploreError(f"{text!r} is not a schedule token: {body[at:]!r} has no meaning")
         at = part.end()
-        letter, kind, number, count, restarted, killed = part.groups()
+        letter, kind, number, count, sign, killed = part.groups()
         if killed:
             schedule.append(Choice(ord(killed) - ord("A"), KILLED))
-        elif restarted:
-            schedule.append(Choice(ord(letter) - ord("a"), RESTARTED))
+        elif sign:
+            given = next(given for given, meant in _SIGNS.items() if meant == sign)
+            schedule.append(Choice(ord(letter) - ord("a"), given))
         elif kind:
             given = int(number) if kind == "~" else FAULT_BASE - int(number) + 1
             schedule.append(Choice(ord(letter) - ord("a"), given))

@@ -9,9 +9,11 @@ Key = tuple[str, int, str]
 
 One of ("entry", directory, name), ("listing", directory, ""), ("file", inode, ""), ("links", inode, ""),
 ("lock", inode, ""), ("lock", inode, "write"), or ("world", 0, ""), which is everything. Directories and files
-are inode numbers of the kernel. Processes have keys too: ("process", process id, node) changes when the process
-starts and ends, ("processes", 0, node) when any process of the node does, and ("victim", process id, node) when
-it is killed by another process.
+are inode numbers of the kernel.
+
+Processes have keys too. ("process", process id, node) changes when the process starts and ends. ("processes",
+0, node) changes when any process of the node does, and ("victim", process id, node) when it is killed by
+another process.
 """
 WORLD: Final[Key] = ("world", 0, "")
 EVERY_FILE: Final = 0

@@ -135,8 +135,10 @@ def test_no_failing_interleaving_exits_0(file: Path) -> None:
     result = prove(file, "tolerant")
     assert (result.exit_code, result.stdout) == (
         0,
-        "OK: 2 of 2 distinct interleavings pass.\n"
-        "coverage: 3 calls followed, 0 not (each name and line counts once)\n",
+        (
+            "OK: 2 of 2 distinct interleavings pass.\n"
+            "coverage: 3 calls followed, 0 not (each name and line counts once)\n"
+        ),
     )
 
 

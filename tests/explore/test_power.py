@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from explore.test_reduction import CALLS, Program, checked, directed, scenario_of
+from explore.test_reduction import CALLS, Program, checked, scenario_of
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from support.exploring import directed
 
 from fsrace_lint.explore import explore
 from fsrace_lint.explore.running import power_loss

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import itertools
 import os
@@ -10,26 +9,20 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
+from support.exploring import directed
 from support.sampling import bound
 
 from fsrace_lint.explore.identity import FIRST_PID
 from fsrace_lint.explore.moves import Choice, Move, NamedFootprint, Trace
-from fsrace_lint.explore.process.install import installed
-from fsrace_lint.explore.running import jobs
+from fsrace_lint.explore.running.retry_detector import RetryDetector
 from fsrace_lint.explore.running.run import ScheduleRun
-from fsrace_lint.explore.running.stage import Stage, scratch
 from fsrace_lint.explore.scenario import Scenario
 from fsrace_lint.explore.search.bounded import Bounded
-from fsrace_lint.explore.search.director import Director
 from fsrace_lint.explore.search.dpor import Dpor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MOST_ORDERS = 400
 """Programs with more orders are skipped, because each order is a run of real processes."""
@@ -112,6 +105,70 @@ def slept(root: Path, rank: int) -> float:
     return time.monotonic()
 
 
+def retried(act: Callable[[], bool], pause: float = 0) -> bool:
+    """Try four times: the last two are repetitions, before which the other process comes first."""
+    for _ in range(4):
+        if act():
+            return True
+        if pause:
+            time.sleep(pause)
+    return False
+
+
+def created(path: Path) -> bool:
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return False
+    return True
+
+
+def tried_lock(root: Path) -> bool:
+    descriptor = os.open(root / "lock", os.O_CREAT | os.O_RDWR)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def made_and_unmade(root: Path, rank: int) -> bool:
+    """Fail while the other process does the same, and leave nothing behind then."""
+    os.mkdir(root / f"r{rank}")
+    if os.path.exists(root / "x"):
+        os.rmdir(root / f"r{rank}")
+        return False
+    return True
+
+
+def aged(root: Path, rank: int) -> bool:
+    """Wait for a file, but no longer than a minute."""
+    end = time.monotonic() + 60
+    while not os.path.exists(root / "x"):
+        if time.monotonic() > end:
+            return False
+        time.sleep(1)
+    return True
+
+
+RETRIES: dict[str, Call] = {
+    "spin for x": lambda root, _: retried(lambda: created(root / "x")),
+    "sleep for x": lambda root, _: retried(lambda: created(root / "x"), 1),
+    "await x": lambda root, _: retried(lambda: os.path.exists(root / "x"), 1),
+    "await no x": lambda root, _: retried(lambda: not os.path.exists(root / "x")),
+    "retry lock": lambda root, _: retried(lambda: tried_lock(root), 1),
+    "undo": lambda root, rank: retried(lambda: made_and_unmade(root, rank)),
+    "await x for a minute": aged,
+}
+ACTIONS: dict[str, Call] = {
+    "create x": lambda root, _: os.close(os.open(root / "x", os.O_CREAT | os.O_EXCL)),
+    "unlink x": lambda root, _: os.unlink(root / "x"),
+    "exists x": lambda root, _: os.path.exists(root / "x"),
+    "exists r0": lambda root, _: os.path.exists(root / "r0"),
+    "lock": lambda root, _: locked(root, fcntl.LOCK_EX),
+}
 CALLS: dict[str, Call] = {
     "mkdir d": lambda root, _: os.mkdir(root / "d"),
     "mkdir d/e": lambda root, _: os.mkdir(root / "d" / "e"),
@@ -163,20 +220,12 @@ def scenario_of(program: Program, **options: object) -> Scenario:
         results: list[object] = []
         for name in program[rank]:
             try:
-                results.append((CALLS | PROCESS_CALLS)[name](root, rank))
+                results.append((CALLS | PROCESS_CALLS | ACTIONS | RETRIES)[name](root, rank))
             except OSError as error:
                 results.append(type(error).__name__)
         return results
 
     return Scenario(function, processes=len(program), setup=setup)._replace(**options)  # type: ignore[arg-type]
-
-
-@contextlib.contextmanager
-def directed(scenario: Scenario) -> Iterator[Director]:
-    with scratch() as directory, jobs.together():
-        stage = Stage(directory, scenario.setup, scenario.check, scenario.step_timeout)
-        with contextlib.closing(stage.watch), installed(1e9, str(stage.top), stage.watch) as gate:
-            yield Director(scenario, stage, gate)
 
 
 def reduced(scenario: Scenario) -> set[object]:
@@ -288,6 +337,24 @@ def test_reduction_finds_every_outcome_of_kills_that_are_seen(one: str, two: str
 def test_reduction_finds_every_outcome_of_restarts(one: str, two: str, same_pids: bool) -> None:
     options = {"crash": "kill", "restarts": 1, "same_pids": same_pids, "lifetimes": True}
     assert_same_outcomes(scenario_of([[one], [two]], **options))
+
+
+@checked
+@given(
+    st.sampled_from(sorted(RETRIES)),
+    st.lists(st.sampled_from(sorted(ACTIONS | RETRIES)), max_size=1),
+    st.lists(st.sampled_from(sorted(ACTIONS)), min_size=1, max_size=2),
+)
+@example("await x", [], ["create x", "unlink x"])
+@example("spin for x", ["spin for x"], ["create x", "unlink x"])
+@example("await x for a minute", [], ["create x", "exists x"])
+def test_fair_order_loses_no_outcome(retry: str, more: list[str], others: list[str]) -> None:
+    scenario = scenario_of([[retry, *more], others])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RetryDetector, "gives_way", property(lambda _: False))
+        every = outcomes_of_all_orders(scenario)
+    assume(every is not None)
+    assert reduced(scenario) == every
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ Examples:
 @click.option(
     "--preemptions",
     type=click.IntRange(0),
-    help="Maximum number of times to preempt a process that could continue.",
+    help="Run all schedules that preempt a process at most this often.",
 )
 @click.option(
     "--samples",
@@ -154,6 +154,13 @@ Examples:
 )
 @click.option(
     "--allow-outside", is_flag=True, help="Permit changes of files outside of the temporary directory."
+)
+@click.option(
+    "--max-calls",
+    type=click.IntRange(1),
+    default=5000,
+    show_default=True,
+    help="Maximum number of calls in one schedule.",
 )
 @click.option("--replay", metavar="TOKEN", help="Run only the schedule with this token.")
 def prove(scenario: str, form: str, html: Path | None, **choices: Any) -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import sys
 import tempfile
 import time
 from typing import TYPE_CHECKING, Any, Final
 
 from fsrace_lint.explore.messages import Pause
-from fsrace_lint.explore.process.gate import state_of
 from fsrace_lint.instrument.kernel import posix
 
 if TYPE_CHECKING:
@@ -75,7 +73,6 @@ class Clock:
         return self._elapsed()
 
     def _elapsed(self) -> float:
-        self._gate.looked_at_clock = True
         self._looks += 1
         if self._looks > PATIENCE:
             self._drift += 1.0
@@ -96,14 +93,12 @@ class Clock:
         if not self._gate.is_active():
             _sleep(seconds)
             return
-        state = "" if self._gate.looked_at_clock else state_of(sys._getframe(1))
-        self._gate.looked_at_clock = False
         self._looks = 0
 
         def act(recorder: Recorder, _: Answer | None) -> None:
             recorder.result = f"until {self._gate.now:g} s"
 
-        self._gate.wait("sleep", f"{seconds:g} s", act, Pause(float(seconds), state))
+        self._gate.wait("sleep", f"{seconds:g} s", act, Pause(float(seconds)))
 
     def _of_now(self, original: Callable[[float], Any]) -> Callable[..., Any]:
         def of(seconds: float | None = None) -> Any:

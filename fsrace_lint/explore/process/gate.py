@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from fsrace_lint.instrument.tree_watch import TreeWatch
 
 T = TypeVar("T")
-_PLAIN = (str, bytes, int, float, bool, type(None))
 
 
 class Gate:
@@ -77,7 +76,6 @@ class Gate:
         self.started = 0.0
         self.host: str | None = None
         self.living: dict[int, Living] = {}
-        self.looked_at_clock = False
         self.captured: list[str] = []
         self.has_imported = False
         self.has_threads = False
@@ -88,7 +86,6 @@ class Gate:
         self._call: FilesystemCall[Any] | None = None
         self._reader, self._writer = -1, -1
         self._recorder: Recorder | None = None
-        self._asked: tuple[str, str, int | None] | None = None
         self._thread = 0
 
     def begin(self, reader: int, writer: int, rank: int) -> None:
@@ -223,9 +220,6 @@ class Gate:
                 self.has_imported = False
                 self.rescan()
         frame = sys._getframe(1)
-        state = ""
-        if call.lookup is not None and call.lookup.path:
-            state = self._asked_again(call, outside(frame, OWN))
         request = CallRequest(
             call.name,
             plain(call.target),
@@ -235,7 +229,7 @@ class Gate:
             call.lock,
             wait,
             self._taken(),
-            state,
+            _site(frame),
             self._taken_notes(),
             self.faults.of(call),
             plain(call.creates),
@@ -273,15 +267,6 @@ class Gate:
         """Set the timestamps of a changed file to the clock of the process instead of that of the kernel."""
         moment = int((self.start + self.now) * 1e9)
         posix.utime(target, ns=(moment, moment))
-
-    def _asked_again(self, call: FilesystemCall[T], frame: FrameType | None) -> str:
-        """Return the state of a program that makes the same lookup twice in a row without reading the clock.
-
-        Only lookups of paths count, because an open file changes with each read.
-        """
-        asked, before = (call.name, call.target, frame and frame.f_lasti), self._asked
-        self._asked = asked
-        return state_of(frame) if asked == before and not self.looked_at_clock else ""
 
     def end(self, *, lingers: bool, **told: Any) -> NoReturn:
         """Report the end of this process to the scheduler, and exit.
@@ -349,29 +334,11 @@ def _where(frame: FrameType | None) -> str:
     return "" if found is None else f"{plain(found.f_code.co_filename)}:{found.f_lineno}"
 
 
-def state_of(frame: FrameType | None) -> str:
-    """Return a text that identifies the state of a program, so that a repeated state is detected.
-
-    Args:
-        frame: The innermost frame of the program.
-
-    Returns:
-        A hash of the positions and plain local values of all frames.
-    """
-    parts = []
-    while frame is not None and not frame.f_code.co_filename.startswith(OWN):
-        values = {name: _shallow(value) for name, value in frame.f_locals.items()}
-        parts.append(f"{frame.f_code.co_filename}:{frame.f_lasti}:{values}")
+def _site(frame: FrameType | None) -> int:
+    """Return what identifies the position of a program in all of its frames."""
+    site = 0
+    while frame is not None:
+        code = frame.f_code
+        site = hash((site, code.co_filename, code.co_firstlineno, frame.f_lasti))
         frame = frame.f_back
-    return str(hash("|".join(parts)))
-
-
-def _shallow(value: object) -> object:
-    if isinstance(value, _PLAIN):
-        return value
-    if isinstance(value, (list, dict, set)):
-        return id(value), len(value)
-    attributes = getattr(value, "__dict__", None)
-    if isinstance(attributes, dict) and not isinstance(value, type):
-        return id(value), [(name, each) for name, each in attributes.items() if isinstance(each, _PLAIN)]
-    return id(value)
+    return site

@@ -33,6 +33,16 @@ class HeldLocks:
         except OSError:
             return 0
 
+    def state(self) -> str:
+        """Return a text that identifies who holds which locks."""
+        return repr(
+            sorted(
+                (inode, rank, lock.kind, lock.shared)
+                for inode, held in self._held.items()
+                for rank, lock in held
+            )
+        )
+
     def take(self, rank: int, lock: AdvisoryLock) -> None:
         """Record that a process has acquired a lock."""
         self.drop(rank, lock)

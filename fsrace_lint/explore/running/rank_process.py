@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.explore.messages import CallRequest, Living
-from fsrace_lint.explore.running.poll_detector import PollDetector
+from fsrace_lint.explore.running.retry_detector import RetryDetector
 
 if TYPE_CHECKING:
     from fsrace_lint.explore.identity import Identity
@@ -52,13 +52,14 @@ class RankProcess:
         self.has_changed = True
         self.is_alive = True
         self.gathered: list[bytes] | None = None
-        self.polls = PollDetector()
+        self.retries = RetryDetector()
 
     def die(self) -> None:
         """End the process by a kill."""
         self.process.end()
         self.killed = True
         self.is_alive = False
+        self.retries.is_repeating = False
         self.request = self.ended = self.gathered = None
 
     @property

@@ -11,6 +11,7 @@ from fsrace_lint.explore.messages import CallRequest, Census, Ended, Go, Meet, P
 from fsrace_lint.explore.moves import (
     EVERYTHING,
     FAULT_BASE,
+    IMPATIENT,
     KILLED,
     RESTARTED,
     TRUTH,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from fsrace_lint.explore.moves import Name, Schedule
+    from fsrace_lint.explore.running.retry_detector import Loop
     from fsrace_lint.explore.running.stage import Stage
     from fsrace_lint.explore.running.tracing import Tracing
     from fsrace_lint.explore.scenario import Scenario
@@ -53,7 +55,11 @@ class ScheduleRun:
         stage: The scratch directory.
         processes: Newly started processes, one for each rank.
         restart: Starts the process of a rank again; its second argument counts the starts before.
+        endless: The retry loops that are known to end only if another process moves; this run adds to them.
         tracing: Collects stacks and output for the report, or None.
+
+    Attributes:
+        in_vain: A process that did not wait for the others, and only repeated itself; None if there is none.
     """
 
     def __init__(
@@ -62,6 +68,7 @@ class ScheduleRun:
         stage: Stage,
         processes: list[jobs.Process],
         restart: Callable[[int, int], jobs.Process],
+        endless: set[Loop],
         tracing: Tracing | None = None,
     ) -> None:
         self.scenario = scenario
@@ -74,6 +81,9 @@ class ScheduleRun:
         self.preempted = 0
         self.unfollowed: dict[tuple[str, str], str] = {}
         self._mapped: dict[int, set[int]] = {}
+        self.in_vain: int | None = None
+        self._endless = endless
+        self._latest_new = 0
         self._names = {inode: (path or "top") for inode, path in stage.fresh().items()}
         self.names = tuple(self._names.values())
         self._locks = HeldLocks()
@@ -109,9 +119,32 @@ class ScheduleRun:
             rank.process.end()
 
     def ready(self) -> list[int]:
-        """Return the processes that can move; those that probably repeat themselves are a last resort."""
-        found = [number for number, rank in enumerate(self.ranks) if self._is_ready(number, rank)]
-        return [number for number in found if not self.ranks[number].polls.gives_way] or found
+        """Return the processes that can move; those in a retry loop move only if no other process can."""
+        found = self._movable()
+        return self._eager(found) or [number for number in found if not self._is_in_vain(number)]
+
+    def _eager(self, movable: list[int]) -> list[int]:
+        return [number for number in movable if not self.ranks[number].retries.gives_way]
+
+    def _is_in_vain(self, number: int) -> bool:
+        """Return whether a process that gives way is known to make no difference by another round."""
+        return self.ranks[number].retries.changes_nothing and self._loop(number) in self._endless
+
+    def waiting(self) -> dict[int, Loop]:
+        """Return the processes in retry loops that can also move, if they are impatient, and their loops.
+
+        Loops that are known to be endless are left out: another round makes no difference.
+        """
+        ready = self.ready()
+        loops = {number: self._loop(number) for number in self._movable() if number not in ready}
+        return {number: loop for number, loop in loops.items() if loop not in self._endless}
+
+    def _loop(self, number: int) -> Loop:
+        retries = self.ranks[number].retries
+        return number, retries.origin, retries.cycle
+
+    def _movable(self) -> list[int]:
+        return [number for number, rank in enumerate(self.ranks) if self._is_ready(number, rank)]
 
     def _is_ready(self, number: int, rank: RankProcess) -> bool:
         if rank.killed:
@@ -122,7 +155,7 @@ class ScheduleRun:
             return self._locks.is_free(number, rank.request.lock)
         if isinstance(rank.request.wait, Meet):
             return rank.gathered is not None
-        return not rank.polls.is_parked
+        return not rank.retries.is_stuck
 
     def given(self, number: int) -> list[int]:
         """Return what a process can get at its next move.
@@ -132,7 +165,8 @@ class ScheduleRun:
 
         Returns:
             `TRUTH` first, then stale answers, newest first; then, with crashes, `KILLED`; then faults. A
-            killed process can only get `RESTARTED`.
+            killed process can only get `RESTARTED`, and one that waits for the others in a retry loop
+            `IMPATIENT` or `KILLED`.
         """
         rank = self.ranks[number]
         request = rank.request
@@ -141,6 +175,8 @@ class ScheduleRun:
         killed = [KILLED] if self._can_be_killed(rank) else []
         if request is None or not self._is_ready(number, rank):
             return killed
+        if rank.retries.gives_way and self._eager(self._movable()):
+            return killed if self._loop(number) in self._endless else [IMPATIENT, *killed]
         found = [TRUTH]
         if self._history is not None and request.lookup is not None:
             found += range(1, len(self._answers(number, request.lookup)))
@@ -161,16 +197,14 @@ class ScheduleRun:
 
     def doomed(self) -> list[int]:
         """Return the processes that wait, and can be killed meanwhile, while the others continue."""
+        if not self.scenario.lifetimes:
+            return []
+        others = {*self.ready(), *self.waiting()}
         return [
             number
             for number, rank in enumerate(self.ranks)
-            if self.scenario.lifetimes and self._can_be_killed(rank) and not self._is_ready(number, rank)
+            if number not in others and self._can_be_killed(rank)
         ]
-
-    def allows(self, choice: Choice) -> bool:
-        """Return whether a process can move, and get this answer."""
-        is_possible = choice.rank in self.ready() or choice.rank in self.doomed()
-        return is_possible and choice.given in self.given(choice.rank)
 
     def _faults(self, request: CallRequest) -> list[int]:
         if not request.faults or any(move.choice.fault is not None for move in self.trace.moves):
@@ -181,6 +215,11 @@ class ScheduleRun:
             for number, name in enumerate(self.scenario.faults)
             if name in request.faults and not (name == "ENOSPC" and needs_no_space)
         ]
+
+    def allows(self, choice: Choice) -> bool:
+        """Return whether a process can move next, and get this answer."""
+        movable = {*self.ready(), *self.waiting(), *self.doomed()}
+        return choice.rank in movable and choice.given in self.given(choice.rank)
 
     def move(self, choice: Choice) -> Move:
         """Let a process make its call, and wait until it is about to make the next one.
@@ -194,21 +233,22 @@ class ScheduleRun:
         Raises:
             ExploreError: The run has too many calls, or the process cannot move.
         """
-        if len(self.trace.moves) >= self.scenario.most_moves:
-            raise ExploreError(
-                f"a run makes more than {self.scenario.most_moves} calls: use a smaller scenario"
-            )
-        if self.ranks[choice.rank].request is None and choice.given != RESTARTED:
+        rank = self.ranks[choice.rank]
+        if rank.request is None and choice.given != RESTARTED:
             raise ExploreError(f"process {choice.rank} cannot move")
-        last = self.trace.moves[-1].choice.rank if self.trace.moves else choice.rank
-        self.preempted += last != choice.rank and last in self.ready()
+        is_last_resort = not self._eager(self._movable())
+        self.preempted += self.preempts(choice)
+        rank.retries.is_impatient = rank.retries.is_impatient or choice.given == IMPATIENT
         move = self._moved(choice)
-        for number, other in enumerate(self.ranks):
-            if number != choice.rank:
-                other.polls.hears_of(move.footprint)
+        if not rank.retries.is_repeating or is_last_resort:
+            self._spread(move)
         self._gather()
+        if rank.retries.is_stuck:
+            self._repeats_in_vain(choice.rank)
         if self._crashes is not None and move.has_changed and self.failure is None:
             self._fail(self._crashes.after_last_step())
+        if len(self.trace.moves) >= self.scenario.most_moves and self.failure is None and self.ready():
+            self._end_too_long()
         return move
 
     def first_choice(self, number: int) -> Choice:
@@ -231,13 +271,38 @@ class ScheduleRun:
             raise LifetimesMatter
         return self._made(choice, rank.request)
 
+    def preempts(self, choice: Choice) -> bool:
+        """Return whether a choice interrupts a process that can continue, or one that must be waited for."""
+        last = self.trace.moves[-1].choice.rank if self.trace.moves else choice.rank
+        return choice.given == IMPATIENT or (last != choice.rank and last in self.ready())
+
+    def _repeats_in_vain(self, number: int) -> None:
+        """Process the end of the patience with a process that repeats itself."""
+        retries = self.ranks[number].retries
+        self._endless.add(self._loop(number))
+        if retries.is_impatient and any(other != number for other in self._movable()):
+            retries.calm_down()
+            self.in_vain = number
+
+    def _end_too_long(self) -> None:
+        """End a run with too many calls: a livelock if it has made no new call for long."""
+        most = self.scenario.most_moves
+        if len(self.trace.moves) - self._latest_new >= most // 2:
+            self._fail(verdict.of_livelock(self.ranks, most))
+            return
+        move = self.trace.moves[-1]
+        raise ExploreError(
+            f"a run makes more than {most} calls; process {move.choice.rank} is in {move.name} {move.target}"
+            f" ({move.where}): use a smaller scenario, or raise the limit with `max_calls` (`--max-calls`)"
+        )
+
     def _made(self, choice: Choice, request: CallRequest) -> Move:
         rank = self.ranks[choice.rank]
         answer: Answer | None = None
         if choice.given > TRUTH and self._history is not None and request.lookup is not None:
             answer = self._answers(choice.rank, request.lookup)[choice.given]
         if isinstance(request.wait, Pause):
-            rank.now += rank.polls.length(request.wait)
+            rank.now += rank.retries.length(request.wait)
         neighbors = [other for other in self.ranks if other.identity.node == rank.identity.node]
         living = [other.living for other in neighbors if other.is_alive] if request.wait else []
         fault = "" if choice.fault is None else self.scenario.faults[choice.fault]
@@ -252,9 +317,7 @@ class ScheduleRun:
         move = self._append(self._with_victim(self._as_move(choice, request, outcome), request))
         if self._crashes is not None:
             self._crashes.note(move, outcome)
-        rank.polls.note(move, is_pause=isinstance(request.wait, Pause))
-        if rank.request is not None:
-            self._look_for_circle(rank, rank.request)
+        self._look_for_retries(rank, request, move)
         if self._history is not None:
             number = len(self.trace.moves) - 1
             self._history.note(choice.rank, number, outcome, changed=move.has_changed)
@@ -271,11 +334,25 @@ class ScheduleRun:
         rank.has_changed = bool(move.footprint.changes)
         return move
 
-    def _look_for_circle(self, rank: RankProcess, request: CallRequest) -> None:
-        if isinstance(request.wait, Pause):
-            rank.polls.before(request.wait)
-        else:
-            rank.polls.asks(request.state)
+    def _look_for_retries(self, rank: RankProcess, request: CallRequest, move: Move) -> None:
+        key = rank.retries.key(request, move)
+        rank.retries.note(key, move, self._state)
+        if rank.retries.is_new:
+            self._latest_new = len(self.trace.moves)
+        rank.now += rank.retries.lag()
+
+    def _spread(self, move: Move) -> None:
+        """Let the processes in retry loops continue that a move matters to.
+
+        A call that only repeats itself has no effect that they have not seen, unless all repeat themselves.
+        """
+        for number, other in enumerate(self.ranks):
+            if number != move.choice.rank:
+                other.retries.hears_of(move.footprint)
+
+    def _state(self) -> bytes:
+        alive = "".join(str(int(rank.is_alive)) for rank in self.ranks)
+        return self.stage.fingerprint() + f"{self._locks.state()} {alive}".encode()
 
     def _answers(self, number: int, lookup: Lookup) -> list[Answer]:
         if self._history is None:
@@ -466,6 +543,10 @@ class ScheduleRun:
     def outcome(self) -> tuple[object, ...]:
         """Return how the run ended: the result or error of each process, and a fingerprint of the tree."""
         return (*(rank.end for rank in self.ranks), self.stage.fingerprint())
+
+    def latest_move(self, number: int) -> int:
+        """Return the index of the latest move of a process, or -1."""
+        return max((at for at, move in enumerate(self.trace.moves) if move.choice.rank == number), default=-1)
 
     def schedule(self) -> Schedule:
         """Return the choices that led to the failure, or else to this state."""

@@ -22,7 +22,7 @@ class Failure(NamedTuple):
     """The failure of a run.
 
     Attributes:
-        kind: "exception", "check", "disagreement", "deadlock", "crash", "hang", or "exit".
+        kind: "exception", "check", "disagreement", "deadlock", "livelock", "crash", "hang", or "exit".
         text: The failure in one line.
         rank: The process that failed, if only one did.
         details: A traceback, the results, or the stacks of the waiting processes.
@@ -113,6 +113,18 @@ def of_end(ranks: list[RankProcess], stage: Stage, scenario: Scenario) -> Failur
 def _refused(kind: str, problem: str, when: str = "") -> Failure:
     first = problem.strip().split("\n", 1)[0]
     return Failure(kind, first + when, details=problem.partition("\n\n")[2], subject=first.partition(":")[0])
+
+
+def of_livelock(ranks: list[RankProcess], calls: int) -> Failure:
+    """Return the failure of processes that have repeated themselves for half of a run.
+
+    Args:
+        ranks: The processes.
+        calls: The number of calls in the run.
+    """
+    failure = _deadlock(ranks)
+    text = f"livelock after {calls} calls: {failure.text.removesuffix(': deadlock').removesuffix(' forever')}"
+    return failure._replace(kind="livelock", text=text)
 
 
 def _deadlock(ranks: list[RankProcess]) -> Failure:

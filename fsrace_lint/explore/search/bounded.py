@@ -1,4 +1,4 @@
-"""All orders with few preemptions, and random ones.
+"""All orders, those with the fewest preemptions first.
 
 Musuvathi and Qadeer: "Iterative Context Bounding for Systematic Testing of Multithreaded Programs", PLDI 2007
 (CHESS): most races need one or two preemptions.
@@ -6,8 +6,8 @@ Musuvathi and Qadeer: "Iterative Context Bounding for Systematic Testing of Mult
 
 from __future__ import annotations
 
-import random
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
 
 from fsrace_lint.explore.moves import Choice
 from fsrace_lint.explore.search.director import onward
@@ -15,84 +15,88 @@ from fsrace_lint.explore.search.director import onward
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fsrace_lint.explore.moves import Schedule
     from fsrace_lint.explore.running.run import ScheduleRun
     from fsrace_lint.explore.search.director import Director
 
 
+class _Prefix(NamedTuple):
+    """The first moves of schedules: one move more than in another prefix."""
+
+    before: _Prefix | None
+    choice: Choice
+
+    def schedule(self) -> Schedule:
+        choices, prefix = [], self
+        while prefix.before is not None:
+            choices.append(prefix.choice)
+            prefix = prefix.before
+        return (prefix.choice, *reversed(choices))
+
+
 class Bounded:
-    """A systematic search without reduction: every order with at most a number of preemptions.
+    """A systematic search without reduction, which runs each schedule once.
 
     Args:
         director: Starts runs.
         preemptions: The number of times that a process which can continue may be interrupted; None for no
-            bound.
+            bound. Not waiting for the others in a retry loop counts too.
 
     Attributes:
         is_exhausted: Whether every such order has run.
+        complete: The largest number of preemptions with which every order has run; -1 if there is none.
     """
 
     def __init__(self, director: Director, preemptions: int | None) -> None:
         self.is_exhausted = False
+        self.complete = -1
         self._director = director
         self._most = preemptions
-        self._ways: list[list[Choice]] = []
+        self._prefixes: dict[int, list[_Prefix | None]] = defaultdict(list, {0: [None]})
 
     def runs(self) -> Iterator[ScheduleRun]:
         """Yield the finished runs; the first one has no preemptions."""
-        while True:
-            yield self._director.play(self._choose)
-            while self._ways and len(self._ways[-1]) == 1:
-                self._ways.pop()
-            if not self._ways:
-                self.is_exhausted = True
-                return
-            del self._ways[-1][0]
+        while self._prefixes:
+            preempted = min(self._prefixes)
+            if self._most is not None and preempted > self._most:
+                self.complete = self._most
+                break
+            self.complete = preempted - 1
+            run = self._run(self._prefixes[preempted].pop())
+            if not self._prefixes[preempted]:
+                del self._prefixes[preempted]
+            if run.in_vain is None:
+                yield run
+        else:
+            self.complete = self._most if self._most is not None else self.complete + 1
+        self.is_exhausted = True
 
-    def _choose(self, run: ScheduleRun) -> Choice:
-        at = len(run.trace.moves)
-        if at == len(self._ways):
-            self._ways.append(self._options(run))
-        return self._ways[at][0]
+    def _run(self, prefix: _Prefix | None) -> ScheduleRun:
+        start = prefix.schedule() if prefix is not None else ()
+        here = prefix
+
+        def choose(run: ScheduleRun) -> Choice | None:
+            nonlocal here
+            if run.in_vain is not None:
+                return None
+            at = len(run.trace.moves)
+            if at < len(start):
+                return start[at]
+            first, *others = self._options(run)
+            for choice in reversed(others):
+                self._prefixes[run.preempted + run.preempts(choice)].append(_Prefix(here, choice))
+            here = _Prefix(here, first)
+            return first
+
+        return self._director.play(choose)
 
     def _options(self, run: ScheduleRun) -> list[Choice]:
         first = onward(run).rank
         ranks = [first, *(rank for rank in run.ready() if rank != first)]
-        if self._most is not None and run.preempted >= self._most and can_go_on(run):
-            ranks = [first]
-        return [Choice(rank, given) for rank in [*ranks, *run.doomed()] for given in run.given(rank)]
+        found = [Choice(rank, given) for rank in [*ranks, *run.doomed()] for given in run.given(rank)]
+        return found + [Choice(rank, given) for rank in run.waiting() for given in run.given(rank)]
 
 
 def can_go_on(run: ScheduleRun) -> bool:
     """Return whether the process that moved last can move again."""
     return bool(run.trace.moves) and run.trace.moves[-1].choice.rank in run.ready()
-
-
-class Sampled:
-    """Random orders.
-
-    Args:
-        director: Starts runs.
-        count: The number of runs.
-        seed: The seed of the random number generator.
-    """
-
-    def __init__(self, director: Director, count: int, seed: int) -> None:
-        self._director = director
-        self._count = count
-        self._random = random.Random(seed)  # noqa: S311  # not used for security
-
-    def runs(self) -> Iterator[ScheduleRun]:
-        """Yield the finished runs."""
-        for number in range(self._count):
-            # some runs switch often, others rarely
-            change = (0.9, 0.5, 0.2, 0.05)[number % 4]
-            yield self._director.play(lambda run, change=change: self._choose(run, change))  # type: ignore[misc]
-
-    def _choose(self, run: ScheduleRun, change: float) -> Choice:
-        choice = onward(run)
-        if self._random.random() < change:
-            choice = run.first_choice(self._random.choice(run.ready()))
-        given = run.given(choice.rank)
-        if len(given) > 1 and self._random.random() < change / 2:
-            return Choice(choice.rank, self._random.choice(given))
-        return choice

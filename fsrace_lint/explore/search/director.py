@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.explore.moves import Choice, Move
     from fsrace_lint.explore.process.gate import Gate
+    from fsrace_lint.explore.running.retry_detector import Loop
     from fsrace_lint.explore.running.stage import Stage
     from fsrace_lint.explore.scenario import Scenario
 
@@ -37,14 +38,25 @@ class Director:
         self._stage = stage
         self._gate = gate
         self._next: list[jobs.Process] = []
+        self._endless: set[Loop] = set()
 
-    def open(self, tracing: Tracing | None = None) -> ScheduleRun:
-        """Start a run, which the caller must close; the processes of the next run prepare meanwhile."""
+    def open(self, tracing: Tracing | None = None, *, is_replay: bool = False) -> ScheduleRun:
+        """Start a run, which the caller must close; the processes of the next run prepare meanwhile.
+
+        Args:
+            tracing: Collects stacks and output, which costs time.
+            is_replay: Whether the run knows nothing of other runs, so that it is the same in every search.
+        """
         self.runs += 1
         processes, self._next = self._next or self._started(), []
-        run = ScheduleRun(self.scenario, self._stage, processes, self._start, tracing)
+        endless = set() if is_replay else self._endless
+        run = ScheduleRun(self.scenario, self._stage, processes, self._start, endless, tracing)
         self._next = self._started()
         return run
+
+    def is_endless(self, loop: Loop) -> bool:
+        """Return whether a retry loop is known to end only if another process moves."""
+        return loop in self._endless
 
     def _started(self) -> list[jobs.Process]:
         return [self._start(rank) for rank in range(self.scenario.processes)]
@@ -57,21 +69,27 @@ class Director:
         for process in self._next:
             process.end()
         self._next = []
+        self._endless.clear()
         self.scenario = self.scenario._replace(lifetimes=True)
 
     def play(
-        self, choose: Callable[[ScheduleRun], Choice | None], tracing: Tracing | None = None
+        self,
+        choose: Callable[[ScheduleRun], Choice | None],
+        tracing: Tracing | None = None,
+        *,
+        is_replay: bool = False,
     ) -> ScheduleRun:
         """Execute a run from its start to its end.
 
         Args:
             choose: Returns the next choice, or None to abandon the run.
             tracing: Collects stacks and output, which costs time.
+            is_replay: Whether the run knows nothing of other runs.
 
         Returns:
             The run; it is judged if it reached its end, and its processes have ended.
         """
-        run = self.open(tracing)
+        run = self.open(tracing, is_replay=is_replay)
         try:
             while run.failure is None and run.ready():
                 choice = choose(run)
@@ -106,14 +124,14 @@ class Director:
                 raise Nondeterministic(_unlike(run, choice))
             return choice
 
-        return self.play(choose, Tracing(self.scenario, self._stage, patience))
+        return self.play(choose, Tracing(self.scenario, self._stage, patience), is_replay=True)
 
 
 def onward(run: ScheduleRun, avoided: Sequence[int] = ()) -> Choice:
-    """Choose the process that moved last, or else the first that can move."""
+    """Choose the process that moved last, or else the one that has made no move for the longest time."""
     ready = [rank for rank in run.ready() if rank not in avoided]
     last = run.trace.moves[-1].choice.rank if run.trace.moves else -1
-    return run.first_choice(last if last in ready else ready[0])
+    return run.first_choice(last if last in ready else min(ready, key=run.latest_move))
 
 
 def _unlike(run: ScheduleRun, choice: Choice) -> str:

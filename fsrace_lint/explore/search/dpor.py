@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint.explore.moves import ANYTHING, KILLED, TRUTH, Choice
+from fsrace_lint.explore.moves import ANYTHING, IMPATIENT, KILLED, NOTHING, TRUTH, Choice
 from fsrace_lint.explore.search.director import onward, same_move
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsrace_lint.explore.moves import Move, NamedFootprint
+    from fsrace_lint.explore.running.retry_detector import Loop
     from fsrace_lint.explore.running.run import ScheduleRun
     from fsrace_lint.explore.search.director import Director
 
@@ -25,7 +26,9 @@ class _Node:
 
     Attributes:
         ready: The processes that can move here.
+        waiting: The processes that can move here if they are impatient, and their retry loops.
         todo: The processes to try here.
+        late: The impatient processes to try here, after everything else.
         asleep: The processes that need not be tried, because their next move was explored, and no dependent
             move has happened since.
         choice: The choice that is tried now.
@@ -34,11 +37,14 @@ class _Node:
         is_doomed: Whether the process waits, and can only be killed here.
     """
 
-    def __init__(self, ready: list[int], asleep: dict[int, NamedFootprint]) -> None:
+    def __init__(self, ready: list[int], waiting: dict[int, Loop], asleep: dict[int, NamedFootprint]) -> None:
         self.ready = ready
+        self.waiting = waiting
         self.todo: list[int] = []
+        self.late: list[int] = []
         self.asleep = asleep
         self.choice: Choice | None = None
+        self.is_resumed = False
         self.left: list[int] = []
         self.footprint: NamedFootprint | None = None
         self.move: Move | None = None
@@ -79,14 +85,31 @@ class _Node:
                 self.move = None
                 return True
             if self.footprint is not None:
+                before = self.asleep.get(self.choice.rank, NOTHING)
                 # a process that waits can make its call later, so any move wakes it
-                self.asleep[self.choice.rank] = ANYTHING if self.is_doomed else self.footprint
+                self.asleep[self.choice.rank] = ANYTHING if self.is_doomed else self.footprint.joined(before)
         for rank in self.todo:
             if rank not in self.asleep:
-                self.choice, self.left, self.footprint, self.move = Choice(rank), [], None, None
+                self._try(Choice(rank, IMPATIENT if rank in self.waiting else TRUTH))
                 return True
         self.choice = None
         return False
+
+    def _try(self, choice: Choice) -> None:
+        self.choice, self.left, self.footprint, self.move = choice, [], None, None
+        self.is_resumed = False
+
+    def resume(self, choice: Choice) -> None:
+        """Make a choice again, in order to try something new after it."""
+        self._try(choice)
+        self.is_doomed = choice.given == KILLED
+        self.is_resumed = True
+
+    def postpone(self, ranks: list[int]) -> None:
+        """Try one of these impatient processes here in the end, unless one of them is tried anyway."""
+        found = [rank for rank in ranks if rank in self.waiting]
+        if found and not any(rank in self.todo or rank in self.late for rank in ranks):
+            self.late.append(found[0])
 
 
 class Dpor:
@@ -97,46 +120,79 @@ class Dpor:
 
     Attributes:
         is_exhausted: Whether every order that can make a difference has run.
+        finished: The number of runs that were not abandoned.
     """
 
     def __init__(self, director: Director) -> None:
         self.is_exhausted = False
+        self.finished = 0
         self._director = director
         self._nodes: list[_Node] = []
+        self._stalled: list[_Node] = []
+        self._postponed: list[tuple[list[tuple[_Node, Choice | None]], _Node]] = []
 
     def runs(self) -> Iterator[ScheduleRun]:
         """Yield the finished runs."""
         while True:
-            known = len(self._nodes)
+            known, self._stalled = len(self._nodes), []
             run = self._director.play(self._choose)
             del self._nodes[len(run.trace.moves) :]
             self._note_last(run)
-            self._find_races(run, max(0, known - 1))
-            self._spare_victims(run)
-            # a run is abandoned if everything that it could still do was explored
-            if run.failure is not None or not run.ready():
-                yield run
-            while self._nodes and not self._nodes[-1].advance():
-                self._nodes.pop()
-            if not self._nodes:
+            if run.in_vain is None:
+                self._find_races(run, max(0, known - 1))
+                self._spare_victims(run)
+                # a run is abandoned if everything that it could still do was explored
+                if run.failure is not None or not run.ready():
+                    self.finished += 1
+                    yield run
+            else:
+                while self._nodes[-1].choice != Choice(run.in_vain, IMPATIENT):
+                    self._nodes.pop()
+            self._nodes += self._stalled
+            if not self._advance():
                 self.is_exhausted = True
                 return
 
+    def _advance(self) -> bool:
+        """Select the next schedule, and return whether there is one; impatient processes come last."""
+        while self._nodes:
+            if self._nodes[-1].advance():
+                return True
+            node = self._nodes.pop()
+            if node.late:
+                self._postponed.append(([(each, each.choice) for each in self._nodes], node))
+        while self._postponed:
+            path, node = self._postponed.pop()
+            late, node.late = node.late, []
+            node.todo += [rank for rank in late if not self._director.is_endless(node.waiting[rank])]
+            if node.advance():
+                for each, choice in path:
+                    if choice is not None:
+                        each.resume(choice)
+                self._nodes = [*(each for each, _ in path), node]
+                return True
+        return False
+
     def _choose(self, run: ScheduleRun) -> Choice | None:
         self._note_last(run)
+        if run.in_vain is not None:
+            return None
         at = len(run.trace.moves)
         if at < len(self._nodes):
             node = self._nodes[at]
             choice = node.choice
-            if choice is not None and node.footprint is None and not node.left and choice.given == TRUTH:
+            is_new = node.footprint is None and not node.left
+            if choice is not None and is_new and choice.given == TRUTH and not node.is_resumed:
                 # the first attempt of a process here: its possible answers are known only now
                 node.begin(choice.rank, run.given(choice.rank))
             return node.choice
         asleep = self._nodes[-1].asleep_after() if self._nodes else {}
         ready = run.ready()
+        node = _Node([*ready, *run.doomed()], run.waiting(), asleep)
         if all(rank in asleep for rank in ready):
+            node.late = [rank for rank in node.waiting if rank not in asleep]
+            self._stalled = [node]
             return None
-        node = _Node([*ready, *run.doomed()], asleep)
         rank = onward(run, list(asleep)).rank
         node.begin(rank, run.given(rank))
         self._nodes.append(node)
@@ -162,6 +218,9 @@ class Dpor:
         for second in range(new, len(trace.moves)):
             for first in trace.races[second]:
                 node = self._nodes[first]
-                movers = [rank for rank in trace.first_movers(first, second) if rank in node.ready]
-                if movers and not any(rank in node.todo for rank in movers):
+                initials = trace.first_movers(first, second)
+                movers = [rank for rank in initials if rank in node.ready]
+                if not movers:
+                    node.postpone(initials)
+                elif not any(rank in node.todo for rank in movers):
                     node.todo.append(movers[0])

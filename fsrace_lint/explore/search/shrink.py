@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.explore.errors import Nondeterministic
-from fsrace_lint.explore.moves import TRUTH, Choice, switches
+from fsrace_lint.explore.moves import IMPATIENT, TRUTH, Choice, switches
 from fsrace_lint.explore.search.bounded import can_go_on
 from fsrace_lint.explore.search.director import onward
 
@@ -158,7 +158,9 @@ class Shrinker:
             last = done[-1].rank
             others = [rank for rank in ready if rank != last] if switches(done) < most else []
             ranks = [last, *others] if can_go_on(run) else others or ready[:1]
-        return [Choice(rank, given) for rank in ranks for given in run.given(rank)]
+        found = [Choice(rank, given) for rank in ranks for given in run.given(rank)]
+        late = run.waiting() if not done or switches(done) < most else ()
+        return found + [Choice(rank, IMPATIENT) for rank in late]
 
 
 def _cost(schedule: Schedule) -> tuple[int, int, int]:
