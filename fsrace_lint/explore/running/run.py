@@ -288,7 +288,7 @@ class ScheduleRun:
         """End a run with too many calls: a livelock if it has made no new call for long."""
         most = self.scenario.most_moves
         if len(self.trace.moves) - self._latest_new >= most // 2:
-            self._fail(verdict.of_livelock(self.ranks, most))
+            self._fail(self._with_stacks(verdict.of_livelock(self.ranks, most)))
             return
         move = self.trace.moves[-1]
         raise ExploreError(
@@ -510,14 +510,17 @@ class ScheduleRun:
         """Judge the end of the run."""
         if self.failure is not None:
             return
-        failure = verdict.of_end(self.ranks, self.stage, self.scenario)
-        if failure is not None and failure.kind == "deadlock" and self.tracing is not None:
-            failure = failure._replace(details=self.tracing.stacks(self.ranks))
-        self._fail(failure)
+        self._fail(self._with_stacks(verdict.of_end(self.ranks, self.stage, self.scenario)))
         found = None if self._crashes is None or self.failure is not None else self._crashes.in_other_orders()
         if found is not None:
             failure, self._failing_schedule = found
             self._fail(failure)
+
+    def _with_stacks(self, failure: Failure | None) -> Failure | None:
+        """Add the stacks of all processes if they wait for each other."""
+        if failure is None or self.tracing is None or failure.kind not in {"deadlock", "livelock"}:
+            return failure
+        return failure._replace(details=self.tracing.stacks(self.ranks))
 
     @property
     def bound(self) -> str:
