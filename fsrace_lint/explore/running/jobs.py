@@ -7,26 +7,30 @@ import gc
 import os
 import select
 import signal
+import socket
 import sys
 import threading
 import time
 import traceback
 import warnings
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from fsrace_lint.explore import messages
 from fsrace_lint.explore.errors import ExploreError
 from fsrace_lint.explore.messages import CallRequest, Ended, Go, Stack
-from fsrace_lint.explore.running import huge_pages
+from fsrace_lint.explore.running import fork_server, huge_pages
+from fsrace_lint.explore.running.fork_server import ForkServer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from fsrace_lint.explore.process.gate import Gate
     from fsrace_lint.explore.scenario import Scenario
 
 _KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)
 _DEATH_OF_PARENT: Final = 1
+_LONGEST_END: Final = 5.0
+"""Seconds to wait for the end of a process that was killed."""
 
 
 class Hung(Exception):  # noqa: N818  # describes the process
@@ -42,25 +46,36 @@ _processors: set[int] = set()
 """The processors that may be used while schedules run."""
 _living: set[Process] = set()
 """The processes that were started and have not been ended."""
-_ends: set[int] = set()
-"""The scheduler's ends of all pipes; a child process closes all of them."""
+_servers: dict[tuple[int, int], ForkServer] = {}
+"""The server that forks the processes of each scenario, by the identities of the scenario and of the gate."""
 
 
 class Process:
     """One process of a job.
 
     Args:
-        pid: Its process id.
-        reader: The descriptor for messages from the process.
-        writer: The descriptor for messages to the process.
+        server: The server that forks it.
+        rank: Its rank.
     """
 
-    def __init__(self, pid: int, reader: int, writer: int) -> None:
-        self.pid = pid
-        self._reader, self._writer = reader, writer
-        self._poll = select.poll()
-        self._poll.register(reader, select.POLLIN | select.POLLHUP)
+    def __init__(self, server: ForkServer, rank: int) -> None:
+        self._server = server
+        self._order = server.order(rank)
         _living.add(self)
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        self._server.receive(self._order)
+        return self._order.pid
+
+    def join(self) -> None:
+        """Wait until the process is forked, and move it to the processor of the scheduler."""
+        pid = self.pid
+        messages.limit_waiting(self._order.channel)
+        if sys.platform == "linux":
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(pid, os.sched_getaffinity(0))
 
     def hear(self, timeout: float) -> CallRequest | Ended | Stack:
         """Wait for the next message of the process.
@@ -75,17 +90,17 @@ class Process:
             Hung: No message arrived in time.
             Gone: The process has ended.
         """
-        if not self._poll.poll(timeout * 1000):
-            raise Hung
         try:
-            return messages.receive(self._reader)
+            return messages.receive(self._order.channel, timeout)
+        except messages.Late:
+            raise Hung from None
         except messages.Closed:
             raise Gone from None
 
     def let_through(self, go: Go) -> None:
         """Let the process make its call."""
         with contextlib.suppress(BrokenPipeError):
-            messages.send(self._writer, go)
+            messages.send(self._order.channel, go)
 
     def stack(self, timeout: float) -> str:
         """Return the current stack of the process, or "" if it does not answer."""
@@ -97,28 +112,32 @@ class Process:
         return answer.text if isinstance(answer, Stack) else ""
 
     def end(self) -> None:
-        """Kill the process and everything that it started, and reap it, unless that was done before."""
-        if self not in _living:
-            return
-        _living.discard(self)
-        for target, kill in ((self.pid, os.killpg), (self.pid, os.kill)):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                kill(target, _KILL)
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(self.pid, 0)
-        for end in (self._reader, self._writer):
-            _ends.discard(end)
-            os.close(end)
+        """Kill the process and everything that it started, and wait for its end, unless that was done before.
+        """
+        end_all([self])
 
-    def join(self) -> None:
-        """Move the process to the processor of the scheduler."""
-        if sys.platform == "linux":
-            with contextlib.suppress(ProcessLookupError):
-                os.sched_setaffinity(self.pid, os.sched_getaffinity(0))
+
+def end_all(processes: Iterable[Process]) -> None:
+    """Kill processes and everything that they started, and wait for their ends, unless that was done before."""
+    ending = [process for process in processes if process in _living]
+    for process in ending:
+        _kill_group(process.pid)
+    for process in ending:
+        _living.discard(process)
+        # no thread of the process is left when its end of the socket is closed
+        messages.drain(process._order.channel, _LONGEST_END)
+        os.close(process._order.channel)
+        process._server.reap(process.pid)
+
+
+def _kill_group(pid: int) -> None:
+    for kill in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            kill(pid, _KILL)
 
 
 def start(scenario: Scenario, rank: int, gate: Gate) -> Process:
-    """Start one process of a job.
+    """Start one process of a job; it prepares itself in the meantime.
 
     Args:
         scenario: The scenario to run.
@@ -128,16 +147,35 @@ def start(scenario: Scenario, rank: int, gate: Gate) -> Process:
     Returns:
         The process.
     """
+    key = id(scenario), id(gate)
+    if key not in _servers:
+        _servers[key] = _serve(scenario, gate)
+    return Process(_servers[key], rank)
+
+
+def _serve(scenario: Scenario, gate: Gate) -> ForkServer:
     from fsrace_lint.explore.process import worker  # noqa: PLC0415  # not importable on Windows
 
-    hear, say = os.pipe(), os.pipe()
-    _ends.update((hear[0], say[1]))
+    ours, theirs = socket.socketpair()
+
+    def live(rank: int, channel: int) -> NoReturn:
+        os.setsid()
+        _die_with_parent()
+        try:
+            worker.live(scenario, rank, gate, channel, channel)
+        finally:
+            os._exit(1)
+
+    def serve() -> None:
+        ours.close()
+        fork_server.serve(theirs, live)
+        os._exit(0)
+
     pid = _fork()
     if pid == 0:
-        _as_child(lambda: worker.live(scenario, rank, gate, say[0], hear[1]))
-    os.close(hear[1])
-    os.close(say[0])
-    return Process(pid, hear[0], say[1])
+        _as_child(serve)
+    theirs.close()
+    return ForkServer(pid, ours)
 
 
 def aside(function: Callable[[], None], timeout: float) -> str | None:
@@ -154,7 +192,6 @@ def aside(function: Callable[[], None], timeout: float) -> str | None:
         Hung: The function did not return in time.
     """
     reader, writer = os.pipe()
-    _ends.add(reader)
     pid = _fork()
     if pid == 0:
 
@@ -169,11 +206,8 @@ def aside(function: Callable[[], None], timeout: float) -> str | None:
     try:
         return _heard(reader, time.monotonic() + timeout)
     finally:
-        _ends.discard(reader)
         os.close(reader)
-        for kill in (os.killpg, os.kill):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                kill(pid, _KILL)
+        _kill_group(pid)
         os.waitpid(pid, 0)
 
 
@@ -205,8 +239,6 @@ def _as_child(function: Callable[[], object]) -> None:
         _die_with_parent()
         if sys.platform == "linux" and len(_processors) > 1:
             os.sched_setaffinity(0, _processors - os.sched_getaffinity(0))
-        for descriptor in _ends:
-            os.close(descriptor)
         hole = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(hole, descriptor)
@@ -258,8 +290,10 @@ def together() -> Iterator[None]:
         with _on_one_processor():
             yield
     finally:
-        for process in list(_living):
-            process.end()
+        end_all(list(_living))
+        for server in _servers.values():
+            server.close()
+        _servers.clear()
         gc.unfreeze()
         if collects:
             gc.enable()
