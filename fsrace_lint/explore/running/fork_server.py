@@ -1,4 +1,4 @@
-"""A small process that forks the processes of all runs, so that the scheduler's memory is never copied.
+"""A small process that forks the processes of one rank, so that the scheduler's memory is never copied.
 
 A fork marks the memory of both sides as shared, and each page that either of them writes to afterwards is copied.
 The server does nothing but fork, so both it and the scheduler keep their pages.
@@ -19,9 +19,9 @@ from fsrace_lint.explore.errors import ExploreError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_COMMAND: Final = struct.Struct("=ci")
-_START, _REAP = b"s", b"r"
 _PID: Final = struct.Struct("=i")
+_START: Final = 0
+"""Orders a process; any other number is the id of a process to reap."""
 
 
 class Order:
@@ -50,9 +50,9 @@ class ForkServer:
         self._channel = channel
         self._orders: deque[Order] = deque()
 
-    def order(self, rank: int) -> Order:
+    def order(self) -> Order:
         """Order a process; the server forks it in the meantime."""
-        self._say(_START, rank)
+        self._say(_START)
         self._orders.append(Order())
         return self._orders[-1]
 
@@ -71,11 +71,11 @@ class ForkServer:
 
     def reap(self, pid: int) -> None:
         """Let the server forget a process that has ended."""
-        self._say(_REAP, pid)
+        self._say(pid)
 
-    def _say(self, command: bytes, number: int) -> None:
+    def _say(self, number: int) -> None:
         with contextlib.suppress(BrokenPipeError):  # `receive` reports it
-            self._channel.sendall(_COMMAND.pack(command, number))
+            self._channel.sendall(_PID.pack(number))
 
     def close(self) -> None:
         """End the server. All processes that it has forked must have ended."""
@@ -84,29 +84,30 @@ class ForkServer:
             os.waitpid(self.pid, 0)
 
 
-def serve(channel: socket.socket, live: Callable[[int, int], NoReturn]) -> None:
+def serve(channel: socket.socket, live: Callable[[int], NoReturn]) -> None:
     """Fork processes until the scheduler closes its end of the channel.
 
     Args:
         channel: The socket that leads to the scheduler.
-        live: Runs one process, given its rank and its end of a socket.
+        live: Runs one process, given its end of a socket.
     """
+    fork = _load_fork()
     forked: set[int] = set()
     while True:
-        data = channel.recv(_COMMAND.size, socket.MSG_WAITALL)
-        if len(data) < _COMMAND.size:
+        data = channel.recv(_PID.size, socket.MSG_WAITALL)
+        if len(data) < _PID.size:
             break
-        command, number = _COMMAND.unpack(data)
-        if command == _REAP:
+        (number,) = _PID.unpack(data)
+        if number != _START:
             os.waitpid(number, 0)
             forked.discard(number)
             continue
         ours, theirs = socket.socketpair()
-        pid = os.fork()
+        pid = fork()
         if pid == 0:
             channel.close()
             ours.close()
-            live(number, theirs.detach())
+            live(theirs.detach())
         theirs.close()
         forked.add(pid)
         socket.send_fds(channel, [_PID.pack(pid)], [ours.fileno()])
@@ -115,3 +116,16 @@ def serve(channel: socket.socket, live: Callable[[int, int], NoReturn]) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
+
+
+def _load_fork() -> Callable[[], int]:
+    """Return `fork()` without the hooks of Python, which ran when the server was forked.
+
+    The hooks are for other threads, and the server has none. They touch a third of all pages.
+    """
+    import ctypes  # noqa: PLC0415  # only for the server
+
+    try:
+        return ctypes.PyDLL(None).fork  # type: ignore[no-any-return]
+    except (OSError, AttributeError):
+        return os.fork

@@ -46,8 +46,8 @@ _processors: set[int] = set()
 """The processors that may be used while schedules run."""
 _living: set[Process] = set()
 """The processes that were started and have not been ended."""
-_servers: dict[tuple[int, int], ForkServer] = {}
-"""The server that forks the processes of each scenario, by the identities of the scenario and of the gate."""
+_servers: dict[tuple[int, int, int], ForkServer] = {}
+"""The servers that fork processes, by the identities of the scenario and of the gate, and by the rank."""
 
 
 class Process:
@@ -55,12 +55,11 @@ class Process:
 
     Args:
         server: The server that forks it.
-        rank: Its rank.
     """
 
-    def __init__(self, server: ForkServer, rank: int) -> None:
+    def __init__(self, server: ForkServer) -> None:
         self._server = server
-        self._order = server.order(rank)
+        self._order = server.order()
         _living.add(self)
 
     @property
@@ -147,18 +146,18 @@ def start(scenario: Scenario, rank: int, gate: Gate) -> Process:
     Returns:
         The process.
     """
-    key = id(scenario), id(gate)
+    key = id(scenario), id(gate), rank
     if key not in _servers:
-        _servers[key] = _serve(scenario, gate)
-    return Process(_servers[key], rank)
+        _servers[key] = _serve(scenario, rank, gate)
+    return Process(_servers[key])
 
 
-def _serve(scenario: Scenario, gate: Gate) -> ForkServer:
+def _serve(scenario: Scenario, rank: int, gate: Gate) -> ForkServer:
     from fsrace_lint.explore.process import worker  # noqa: PLC0415  # not importable on Windows
 
     ours, theirs = socket.socketpair()
 
-    def live(rank: int, channel: int) -> NoReturn:
+    def live(channel: int) -> NoReturn:
         os.setsid()
         _die_with_parent()
         try:
@@ -168,6 +167,7 @@ def _serve(scenario: Scenario, gate: Gate) -> ForkServer:
 
     def serve() -> None:
         ours.close()
+        worker.prepare(scenario, rank, gate)
         fork_server.serve(theirs, live)
         os._exit(0)
 
