@@ -77,8 +77,13 @@ class ForkServer:
         with contextlib.suppress(BrokenPipeError):  # `receive` reports it
             self._channel.sendall(_PID.pack(number))
 
+    def detach(self) -> None:
+        """Forget the server, in another server."""
+        self._channel.close()
+
     def close(self) -> None:
-        """End the server. All processes that it has forked must have ended."""
+        """End the server, and all processes that it has forked."""
+        self._channel.shutdown(socket.SHUT_RDWR)
         self._channel.close()
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, 0)

@@ -46,8 +46,8 @@ _processors: set[int] = set()
 """The processors that may be used while schedules run."""
 _living: set[Process] = set()
 """The processes that were started and have not been ended."""
-_servers: dict[tuple[int, int, int], ForkServer] = {}
-"""The servers that fork processes, by the identities of the scenario and of the gate, and by the rank."""
+_servers: list[ForkServer] = []
+"""The servers that fork the processes, by rank."""
 
 
 class Process:
@@ -146,10 +146,9 @@ def start(scenario: Scenario, rank: int, gate: Gate) -> Process:
     Returns:
         The process.
     """
-    key = id(scenario), id(gate), rank
-    if key not in _servers:
-        _servers[key] = _serve(scenario, rank, gate)
-    return Process(_servers[key])
+    while len(_servers) < scenario.processes:
+        _servers.append(_serve(scenario, len(_servers), gate))
+    return Process(_servers[rank])
 
 
 def _serve(scenario: Scenario, rank: int, gate: Gate) -> ForkServer:
@@ -167,6 +166,8 @@ def _serve(scenario: Scenario, rank: int, gate: Gate) -> ForkServer:
 
     def serve() -> None:
         ours.close()
+        for server in _servers:
+            server.detach()
         worker.prepare(scenario, rank, gate)
         fork_server.serve(theirs, live)
         os._exit(0)
@@ -291,7 +292,7 @@ def together() -> Iterator[None]:
             yield
     finally:
         end_all(list(_living))
-        for server in _servers.values():
+        for server in _servers:
             server.close()
         _servers.clear()
         gc.unfreeze()
