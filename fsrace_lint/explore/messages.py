@@ -7,7 +7,7 @@ import os
 import socket
 import struct
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -119,7 +119,7 @@ _decode_message: Callable[[bytes], FromProcess] = msgspec.msgpack.Decoder(FromPr
 _decode_go = msgspec.msgpack.Decoder(Go).decode
 
 
-_SLICE: Final = 0.05
+SLICE: Final = 0.05
 """Seconds after which a wait looks for signals."""
 _MOST: Final = 65_536
 
@@ -128,14 +128,10 @@ class Closed(Exception):  # noqa: N818  # end of file is not an error
     """The other side of the socket is gone."""
 
 
-class Late(Exception):  # noqa: N818  # describes the message
-    """No message arrived in time."""
-
-
 def limit_waiting(channel: int) -> None:
     """Let reading from a socket return after a moment without data, so that `receive` can look around."""
     with socket.socket(fileno=os.dup(channel)) as shared:
-        shared.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", 0, int(_SLICE * 1e6)))
+        shared.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", 0, int(SLICE * 1e6)))
 
 
 def send(channel: int, message: FromProcess | Go) -> None:
@@ -151,45 +147,20 @@ def send(channel: int, message: FromProcess | Go) -> None:
         data = data[_write(channel, data) :]
 
 
-def receive(channel: int, timeout: float) -> FromProcess:
+def receive(channel: int) -> FromProcess:
     """Read a message from a process.
 
     Args:
         channel: One end of a socket, with `limit_waiting`.
-        timeout: The maximum number of seconds.
 
     Returns:
         The message.
 
     Raises:
         Closed: The process is gone.
-        Late: No message arrived in time.
+        BlockingIOError: No message has begun to arrive in `SLICE` seconds.
     """
-    deadline = 0.0
-    while True:
-        try:
-            return _decode_message(_body(channel))
-        except BlockingIOError:
-            deadline = deadline or _monotonic() + timeout - _SLICE
-            if _monotonic() >= deadline:
-                raise Late from None
-
-
-def drain(channel: int, timeout: float) -> None:
-    """Read until the other side is gone.
-
-    Args:
-        channel: One end of a socket.
-        timeout: The maximum number of seconds.
-    """
-    deadline = _monotonic() + timeout
-    while _monotonic() < deadline:
-        try:
-            _some(channel)
-        except BlockingIOError:
-            continue
-        except Closed:
-            return
+    return _decode_message(_body(channel))
 
 
 def receive_go(channel: int) -> Go:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _PID: Final = struct.Struct("=i")
 _START: Final = 0
-"""Orders a process; any other number is the id of a process to reap."""
+"""Orders a process; any other number is the id of a process to end."""
 
 
 class Order:
@@ -49,6 +49,7 @@ class ForkServer:
         self.pid = pid
         self._channel = channel
         self._orders: deque[Order] = deque()
+        self._ending: set[int] = set()
 
     def order(self) -> Order:
         """Order a process; the server forks it in the meantime."""
@@ -57,24 +58,33 @@ class ForkServer:
         return self._orders[-1]
 
     def receive(self, order: Order) -> None:
-        """Wait until an ordered process is forked.
-
-        Raises:
-            ExploreError: The server has ended.
-        """
+        """Wait until an ordered process is forked."""
         while not order.pid:
-            data, channels, _, _ = socket.recv_fds(self._channel, _PID.size, 1)
-            if len(data) < _PID.size or not channels:
-                raise ExploreError("the process that forks the processes of the scenario has ended")
-            next_ = self._orders.popleft()
-            (next_.pid,), next_.channel = _PID.unpack(data), channels[0]
+            self._hear()
 
-    def reap(self, pid: int) -> None:
-        """Let the server forget a process that has ended."""
+    def end(self, pid: int) -> None:
+        """Begin to kill a process and everything that it started."""
         self._say(pid)
+        self._ending.add(pid)
+
+    def wait(self, pid: int) -> None:
+        """Wait until a process that is being killed is gone, with all of its locks and open files."""
+        while pid in self._ending:
+            self._hear()
+
+    def _hear(self) -> None:
+        data, channels, _, _ = socket.recv_fds(self._channel, _PID.size, 1)
+        if len(data) < _PID.size:
+            raise ExploreError("the process that forks the processes of the scenario has ended")
+        (pid,) = _PID.unpack(data)
+        if channels:
+            order = self._orders.popleft()
+            order.pid, order.channel = pid, channels[0]
+        else:
+            self._ending.discard(pid)
 
     def _say(self, number: int) -> None:
-        with contextlib.suppress(BrokenPipeError):  # `receive` reports it
+        with contextlib.suppress(BrokenPipeError):  # `_hear` reports it
             self._channel.sendall(_PID.pack(number))
 
     def detach(self) -> None:
@@ -104,8 +114,9 @@ def serve(channel: socket.socket, live: Callable[[int], NoReturn]) -> None:
             break
         (number,) = _PID.unpack(data)
         if number != _START:
-            os.waitpid(number, 0)
+            end(number)
             forked.discard(number)
+            channel.sendall(data)
             continue
         ours, theirs = socket.socketpair()
         pid = fork()
@@ -118,9 +129,15 @@ def serve(channel: socket.socket, live: Callable[[int], NoReturn]) -> None:
         socket.send_fds(channel, [_PID.pack(pid)], [ours.fileno()])
         ours.close()
     for pid in forked:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+        end(pid)
+
+
+def end(pid: int) -> None:
+    """Kill a child and everything that it started, and reap it."""
+    for kill in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
 
 
 def _load_fork() -> Callable[[], int]:

@@ -20,6 +20,7 @@ from fsrace_lint.explore.errors import ExploreError
 from fsrace_lint.explore.messages import CallRequest, Ended, Go, Stack
 from fsrace_lint.explore.running import fork_server, huge_pages
 from fsrace_lint.explore.running.fork_server import ForkServer
+from fsrace_lint.explore.running.interruption import interruption
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -27,10 +28,7 @@ if TYPE_CHECKING:
     from fsrace_lint.explore.process.gate import Gate
     from fsrace_lint.explore.scenario import Scenario
 
-_KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)
 _DEATH_OF_PARENT: Final = 1
-_LONGEST_END: Final = 5.0
-"""Seconds to wait for the end of a process that was killed."""
 
 
 class Hung(Exception):  # noqa: N818  # describes the process
@@ -88,13 +86,20 @@ class Process:
         Raises:
             Hung: No message arrived in time.
             Gone: The process has ended.
+            Interrupted: A signal arrived while the process was computing.
         """
-        try:
-            return messages.receive(self._order.channel, timeout)
-        except messages.Late:
-            raise Hung from None
-        except messages.Closed:
-            raise Gone from None
+        deadline = 0.0
+        while True:
+            try:
+                return messages.receive(self._order.channel)
+            except messages.Closed:
+                raise Gone from None
+            except BlockingIOError:
+                interruption.check()
+                now = time.monotonic()
+                deadline = deadline or now + timeout - messages.SLICE
+                if now >= deadline:
+                    raise Hung from None
 
     def let_through(self, go: Go) -> None:
         """Let the process make its call."""
@@ -120,19 +125,11 @@ def end_all(processes: Iterable[Process]) -> None:
     """Kill processes and everything that they started, and wait for their ends, unless that was done before."""
     ending = [process for process in processes if process in _living]
     for process in ending:
-        _kill_group(process.pid)
+        process._server.end(process.pid)
     for process in ending:
+        process._server.wait(process.pid)
         _living.discard(process)
-        # no thread of the process is left when its end of the socket is closed
-        messages.drain(process._order.channel, _LONGEST_END)
         os.close(process._order.channel)
-        process._server.reap(process.pid)
-
-
-def _kill_group(pid: int) -> None:
-    for kill in (os.killpg, os.kill):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            kill(pid, _KILL)
 
 
 def start(scenario: Scenario, rank: int, gate: Gate) -> Process:
@@ -208,8 +205,7 @@ def aside(function: Callable[[], None], timeout: float) -> str | None:
         return _heard(reader, time.monotonic() + timeout)
     finally:
         os.close(reader)
-        _kill_group(pid)
-        os.waitpid(pid, 0)
+        fork_server.end(pid)
 
 
 def _say(writer: int, error: BaseException) -> None:
@@ -226,8 +222,12 @@ def _heard(reader: int, deadline: float) -> str | None:
     poll = select.poll()
     poll.register(reader, select.POLLIN | select.POLLHUP)
     while True:
-        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            raise Hung
+        left = max(0.0, deadline - time.monotonic())
+        if not poll.poll(min(messages.SLICE, left) * 1000):
+            interruption.check()
+            if left <= messages.SLICE:
+                raise Hung
+            continue
         data = os.read(reader, 4096)
         if not data:
             return heard.decode() if heard else None
@@ -236,6 +236,7 @@ def _heard(reader: int, deadline: float) -> str | None:
 
 def _as_child(function: Callable[[], object]) -> None:
     try:
+        interruption.restore()
         os.setsid()
         _die_with_parent()
         if sys.platform == "linux" and len(_processors) > 1:
@@ -249,7 +250,7 @@ def _as_child(function: Callable[[], object]) -> None:
 
 
 def _die_with_parent() -> None:
-    _prctl(_DEATH_OF_PARENT, _KILL)
+    _prctl(_DEATH_OF_PARENT, signal.SIGKILL)
 
 
 def _load_prctl() -> Callable[[int, int], object]:

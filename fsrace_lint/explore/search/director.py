@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fsrace_lint.explore.errors import Nondeterministic
 from fsrace_lint.explore.moves import Choice
 from fsrace_lint.explore.running import jobs
+from fsrace_lint.explore.running.interruption import interruption
 from fsrace_lint.explore.running.run import ScheduleRun
 
 if TYPE_CHECKING:
@@ -56,10 +57,15 @@ class Director:
 
         Returns:
             The run; it is judged if it reached its end, and its processes have ended.
+
+        Raises:
+            Interrupted: A signal has arrived.
         """
+        interruption.check()
         run = self.open()
         try:
             while run.failure is None and run.ready():
+                interruption.check()
                 choice = choose(run)
                 if choice is None:
                     return run
