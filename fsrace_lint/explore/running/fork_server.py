@@ -1,7 +1,7 @@
 """A small process that forks the processes of one rank, so that the scheduler's memory is never copied.
 
-A fork marks the memory of both sides as shared, and each page that either of them writes to afterwards is copied.
-The server does nothing but fork, so both it and the scheduler keep their pages.
+A fork marks the memory of both sides as shared, and each page that either of them writes to afterwards is
+copied. The server does nothing but fork, so both it and the scheduler keep their pages.
 """
 
 from __future__ import annotations
@@ -148,6 +148,6 @@ def _load_fork() -> Callable[[], int]:
     import ctypes  # noqa: PLC0415  # only for the server
 
     try:
-        return ctypes.PyDLL(None).fork  # type: ignore[no-any-return]
+        return ctypes.PyDLL(None).fork
     except (OSError, AttributeError):
         return os.fork

@@ -1,7 +1,7 @@
 """Signals that end an exploration: a handler only notes them, and the exploration stops at a safe place.
 
-An exception out of a signal handler can come anywhere: between a fork and the moment when the process is known,
-or in a hook of `os.fork()`, where Python prints and forgets it.
+An exception out of a signal handler can come anywhere: between a fork and the moment when the process is
+known, or in a hook of `os.fork()`, where Python prints and forgets it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_SIGNALS = [
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-]
+_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 class Interrupted(Exception):  # noqa: N818  # not an error

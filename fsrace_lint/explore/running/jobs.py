@@ -116,8 +116,7 @@ class Process:
         return answer.text if isinstance(answer, Stack) else ""
 
     def end(self) -> None:
-        """Kill the process and everything that it started, and wait for its end, unless that was done before.
-        """
+        """Kill the process and everything that it started, and wait for its end, unless that was done before."""
         end_all([self])
 
 

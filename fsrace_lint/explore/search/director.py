@@ -29,17 +29,20 @@ class Director:
 
     Attributes:
         runs: The number of runs that were started.
+        on_run: Is called before each run.
     """
 
     def __init__(self, scenario: Scenario, stage: Stage, gate: Gate) -> None:
         self.scenario = scenario
         self.runs = 0
+        self.on_run: Callable[[], object] = lambda: None
         self._stage = stage
         self._gate = gate
         self._next: list[jobs.Process] = []
 
     def open(self) -> ScheduleRun:
         """Start a run, which the caller must close; the processes of the next run prepare meanwhile."""
+        self.on_run()
         self.runs += 1
         processes, self._next = self._next or self._started(), []
         run = ScheduleRun(self.scenario, self._stage, processes)
