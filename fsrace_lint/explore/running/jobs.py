@@ -116,12 +116,12 @@ class Process:
         return answer.text if isinstance(answer, Stack) else ""
 
     def end(self) -> None:
-        """Kill the process and everything that it started, and wait for its end, unless that was done before."""
+        """Kill the process and everything that it started, and wait for its end, unless it has ended."""
         end_all([self])
 
 
 def end_all(processes: Iterable[Process]) -> None:
-    """Kill processes and everything that they started, and wait for their ends, unless that was done before."""
+    """Kill processes and everything that they started, and wait for the ends of those that are left."""
     ending = [process for process in processes if process in _living]
     for process in ending:
         process._server.end(process.pid)
@@ -291,7 +291,9 @@ def together() -> Iterator[None]:
         with _on_one_processor():
             yield
     finally:
-        end_all(list(_living))
+        with contextlib.suppress(ExploreError):  # a server has ended, and its processes with it
+            end_all(list(_living))
+        _living.clear()
         for server in _servers:
             server.close()
         _servers.clear()
