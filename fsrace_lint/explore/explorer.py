@@ -178,7 +178,7 @@ class _Explorer:
             failed = self._first_failing(sampled.runs())
         bound = self._bound(exhausted)
         is_by_check = failed is None or (failed.failure is not None and failed.failure.kind == "check")
-        if is_by_check and not self._has_moves:
+        if is_by_check and self._schedules and not self._has_moves:
             self._notes.append(
                 "no process made a filesystem call in the temporary directory, so nothing was tested:"
                 " use paths below the first argument of the function"

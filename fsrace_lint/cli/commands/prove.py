@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fsrace_lint.cli.commands.grouped_options import OptionChoice
-from fsrace_lint.cli.commands.search_progress import SearchProgress
+from fsrace_lint.cli.commands import search_progress
 from fsrace_lint.cli.terminal import CLEAN, FAILED, FOUND, show
 from fsrace_lint.config.suggestions import did_you_mean
 from fsrace_lint.report.words import count, visible
@@ -115,8 +115,8 @@ def prove(scenario: str, **choices: Any) -> None:
     where = f"in {processes}" if choices["replay"] is None else f"with the schedule {choices['replay']}"
     click.echo(visible(f"Running {scenario} {where}"), err=True)
     try:
-        with SearchProgress() as progress:
-            result = explore(function, **choices, progress=progress.show, raise_signals=False)
+        with search_progress.shown() as progress:
+            result = explore(function, **choices, progress=progress, raise_signals=False)
     except ExploreError as error:
         click.echo(f"Error: {_lines(str(error))}", err=True)
         sys.exit(FAILED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -11,42 +12,43 @@ from fsrace_lint.cli.commands.progress_bar import PATIENCE, PERIOD
 from fsrace_lint.report.words import count
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from collections.abc import Callable, Iterator
 
     from fsrace_lint.explore.progress import Progress
 
 _STAGES = {"search": "Searching", "samples": "Sampling", "shrink": "Minimizing"}
 
 
-class SearchProgress:
-    """A line on standard error, if that is a terminal; it is removed at the end."""
+@contextlib.contextmanager
+def shown() -> Iterator[Callable[[Progress], None]]:
+    """Yield a function that draws a line on standard error, if that is a terminal; remove it at the end."""
+    line = _Line() if terminal.is_terminal(sys.stderr) else None
+    try:
+        yield (lambda _: None) if line is None else line.draw
+    finally:
+        if line is not None:
+            line.put("")
 
+
+class _Line:
     def __init__(self) -> None:
-        self._shows = terminal.is_terminal(sys.stderr)
         self._drawn = monotonic() + PATIENCE - PERIOD
         self._length = 0
 
-    def __enter__(self) -> SearchProgress:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._put("")
-
-    def show(self, progress: Progress) -> None:
+    def draw(self, progress: Progress) -> None:
         """Draw the line again, unless that was done a moment ago."""
         now = monotonic()
-        if self._shows and now - self._drawn >= PERIOD:
+        if now - self._drawn >= PERIOD:
             self._drawn = now
-            self._put(described(progress))
+            self.put(described(progress))
 
-    def _put(self, text: str) -> None:
-        if self._shows and (text or self._length):
-            text = text[: terminal.width(80) - 1]
+    def put(self, text: str) -> None:
+        """Replace the text of the line."""
+        text = text[: terminal.width(80) - 1]
+        if text or self._length:
             sys.stderr.write(f"\r{text.ljust(self._length)}\r{text}")
             sys.stderr.flush()
-            self._length = len(text)
+        self._length = len(text)
 
 
 def described(progress: Progress) -> str:
