@@ -14,7 +14,9 @@ import struct
 from collections import deque
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from fsrace_lint.explore import messages
 from fsrace_lint.explore.errors import ExploreError
+from fsrace_lint.explore.running.interruption import interruption
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +50,7 @@ class ForkServer:
     def __init__(self, pid: int, channel: socket.socket) -> None:
         self.pid = pid
         self._channel = channel
+        messages.limit_waiting(channel.fileno())
         self._orders: deque[Order] = deque()
         self._ending: set[int] = set()
 
@@ -73,7 +76,11 @@ class ForkServer:
             self._hear()
 
     def _hear(self) -> None:
-        data, channels, _, _ = socket.recv_fds(self._channel, _PID.size, 1)
+        try:
+            data, channels, _, _ = socket.recv_fds(self._channel, _PID.size, 1)
+        except BlockingIOError:
+            interruption.check()
+            return
         if len(data) < _PID.size:
             raise ExploreError("the process that forks the processes of the scenario has ended")
         (pid,) = _PID.unpack(data)

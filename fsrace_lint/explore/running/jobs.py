@@ -20,7 +20,7 @@ from fsrace_lint.explore.errors import ExploreError
 from fsrace_lint.explore.messages import CallRequest, Ended, Go, Stack
 from fsrace_lint.explore.running import fork_server, huge_pages
 from fsrace_lint.explore.running.fork_server import ForkServer
-from fsrace_lint.explore.running.interruption import interruption
+from fsrace_lint.explore.running.interruption import Interrupted, interruption
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -291,7 +291,8 @@ def together() -> Iterator[None]:
         with _on_one_processor():
             yield
     finally:
-        with contextlib.suppress(ExploreError):  # a server has ended, and its processes with it
+        # closing a server ends its processes too
+        with contextlib.suppress(ExploreError, Interrupted):
             end_all(list(_living))
         _living.clear()
         for server in _servers:
