@@ -19,6 +19,7 @@ from fsrace_lint.explore.running import stage
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fsrace_lint.explore.exploration_result import Result
     from fsrace_lint.explore.progress import Progress
 
 TRIES = 20
@@ -283,17 +284,23 @@ def test_terminal_shows_progress_and_ctrl_c_stops(script: Path, place: Path) -> 
     assert running(place) == []
 
 
-@pytest.mark.parametrize("options", [{}, {"preemptions": 1}], ids=["reduced", "bounded"])
+@pytest.mark.parametrize("preemptions", [None, 1], ids=["reduced", "bounded"])
 @pytest.mark.parametrize("number", [2, 4])
-def test_resumed_searches_add_up(number: int, options: dict[str, int], tmp_path: Path) -> None:
-    whole = explore(two_directories, **options)
+def test_resumed_searches_add_up(number: int, preemptions: int | None, tmp_path: Path) -> None:
+    whole = explore(two_directories, preemptions=preemptions)
     state = tmp_path / "state"
     stops, result = 0, None
     while result is None or result.interrupted:
         assert stops < whole.schedules
         stops += 1
         progress = at_run(number, signal.SIGINT)
-        result = explore(two_directories, state=state, progress=progress, raise_signals=False, **options)
+        result = explore(
+            two_directories,
+            preemptions=preemptions,
+            state=state,
+            progress=progress,
+            raise_signals=False,
+        )
         assert state.exists() == bool(result.interrupted)
     assert stops > 2
     assert (result.schedules, result.exhaustive, result.bound) == (
@@ -305,12 +312,11 @@ def test_resumed_searches_add_up(number: int, options: dict[str, int], tmp_path:
 
 def test_search_continues_after_its_limit(tmp_path: Path) -> None:
     whole = explore(two_directories)
-    counts = []
-    while not counts or (tmp_path / "state").exists():
-        result = explore(two_directories, state=tmp_path / "state", max_schedules=3)
-        counts.append(result.schedules)
-    assert counts == [*range(3, whole.schedules, 3), whole.schedules]
-    assert result.exhaustive
+    parts: list[Result] = []
+    while not parts or (tmp_path / "state").exists():
+        parts.append(explore(two_directories, state=tmp_path / "state", max_schedules=10))
+    assert [part.schedules for part in parts] == [*range(10, whole.schedules, 10), whole.schedules]
+    assert [part.exhaustive for part in parts] == [part is parts[-1] for part in parts]
 
 
 def test_resumed_search_finds_the_same_failure(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fsrace_lint.cli.commands.grouped_options import OptionChoice
 from fsrace_lint.cli.commands import search_progress
+from fsrace_lint.cli.commands.grouped_options import OptionChoice
 from fsrace_lint.cli.terminal import CLEAN, FAILED, FOUND, show
 from fsrace_lint.config.suggestions import did_you_mean
 from fsrace_lint.report.words import count, visible

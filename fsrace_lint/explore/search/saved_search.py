@@ -20,19 +20,24 @@ if TYPE_CHECKING:
     from fsrace_lint.explore.scenario import Bounds, Scenario
 
 _VERSION: Final = 1
-_OWN: Final = "fsrace_lint.explore."
+_OWN: Final = (
+    "fsrace_lint.explore.moves",
+    "fsrace_lint.explore.search.",
+    "fsrace_lint.explore.running.retry",
+)
+"""The beginnings of the names of the modules whose classes a search is made of."""
 _PLAIN: Final = {("builtins", name) for name in ("set", "frozenset", "range", "complex", "bytearray")} | {
     ("collections", name) for name in ("deque", "defaultdict", "OrderedDict")
 }
 
 
 class _Reader(pickle.Unpickler):
-    """Reads objects of the explorer only: a foreign file can run no code."""
+    """Reads plain data of a search only: a foreign file can run no code."""
 
     def find_class(self, module: str, name: str) -> Any:
-        is_own = module.startswith(_OWN) and "." not in name
-        found = super().find_class(module, name) if is_own or (module, name) in _PLAIN else None
-        if not isinstance(found, type):
+        is_known = module.startswith(_OWN) or (module, name) in _PLAIN
+        found = super().find_class(module, name) if is_known else None
+        if not isinstance(found, type) or found.__module__ != module:
             raise pickle.UnpicklingError(f"unexpected {module}.{name}")
         return found
 
