@@ -35,6 +35,7 @@ class FailingSchedule(NamedTuple):
         output: The last lines that each process has printed.
         processes: The number of processes.
         is_replay: Whether `replay` requested this schedule.
+        is_confirmed: Whether a second run of this schedule failed too; not if a signal prevented it.
         fails_alone: Whether the process fails whatever the other processes do, so that it is not a race.
     """
 
@@ -52,6 +53,7 @@ class FailingSchedule(NamedTuple):
     output: tuple[str, ...] = ()
     processes: int = 0
     is_replay: bool = False
+    is_confirmed: bool = True
     fails_alone: bool = False
 
 
@@ -82,6 +84,7 @@ class Result(NamedTuple):
         bound: Why the search ended, if it is not exhaustive.
         runs: The number of runs, including incomplete runs and runs that minimize the failure.
         coverage: What was controlled, and what was not.
+        interrupted: The number of the signal that stopped the exploration, or 0.
     """
 
     ok: bool
@@ -93,6 +96,7 @@ class Result(NamedTuple):
     bound: str
     runs: int = 0
     coverage: Coverage = Coverage()
+    interrupted: int = 0
 
     def __str__(self) -> str:
         return report(self)
@@ -150,7 +154,8 @@ def _failing(failure: FailingSchedule, count: str) -> list[str]:
     switches = f"{failure.switches} context switch{'es' if failure.switches != 1 else ''}"
     if not failure.is_least and not failure.is_replay:
         switches += " (may not be the minimum)"
-    end = f"Found after {count}. The schedule above has {switches}; a second run of it failed too."
+    again = "a second run of it failed too" if failure.is_confirmed else "it was not run again"
+    end = f"Found after {count}. The schedule above has {switches}; {again}."
     if failure.is_replay:
         end = f"The failure was reproduced by a replay of one interleaving, with {switches}."
     return [*lines, end, f"replay: {failure.token}"]

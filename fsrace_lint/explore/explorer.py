@@ -6,16 +6,21 @@ import contextlib
 import functools
 import itertools
 import shutil
+import signal
 import time
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsrace_lint.explore import code_places, reasons, schedule_tokens, timeline
 from fsrace_lint.explore.errors import ExploreError, Nondeterministic, ScenarioError
 from fsrace_lint.explore.exploration_result import Coverage, FailingSchedule, Result
 from fsrace_lint.explore.moves import EVERYTHING, Choice, switches
+from fsrace_lint.explore.progress import Progress
 from fsrace_lint.explore.running import jobs, stage
+from fsrace_lint.explore.running.interruption import Interrupted, interruption
 from fsrace_lint.explore.running.run import LifetimesMatter
 from fsrace_lint.explore.scenario import Bounds, Scenario
+from fsrace_lint.explore.search import saved_search
 from fsrace_lint.explore.search.bounded import Bounded
 from fsrace_lint.explore.search.director import Director, onward
 from fsrace_lint.explore.search.dpor import Dpor
@@ -23,8 +28,8 @@ from fsrace_lint.explore.search.sampled import Sampled
 from fsrace_lint.explore.search.shrink import Shrinker
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from fsrace_lint.explore.code_places import Frame
     from fsrace_lint.explore.running.run import ScheduleRun
@@ -37,6 +42,8 @@ _NOTHING: Final = (
 )
 FIRST_SCHEDULES: Final = 1000
 """The number of schedules after which those with few preemptions are run before the others."""
+MOST_FEW: Final = 2 * FIRST_SCHEDULES
+"""The maximum number of schedules with few preemptions."""
 DEFAULT_PREEMPTIONS: Final = 2
 """The largest number of preemptions in those schedules."""
 
@@ -67,6 +74,9 @@ def explore(
     shrink: bool = True,
     shrink_runs: int = Bounds().shrink_runs,
     replay: str | None = None,
+    state: str | os.PathLike[str] | None = None,
+    progress: Callable[[Progress], object] | None = None,
+    raise_signals: bool = True,
 ) -> Result:
     """Run a function in multiple processes, in every distinct interleaving of their filesystem calls.
 
@@ -103,11 +113,17 @@ def explore(
         shrink: Whether to minimize the failing schedule.
         shrink_runs: The maximum number of runs that minimize the failing schedule.
         replay: The token of the only schedule to run.
+        state: A file for the systematic search. A search that stops before its end is saved in it, and a
+            search that finds it continues there.
+        progress: Is called between two runs.
+        raise_signals: Whether a signal that has stopped the search, such as Ctrl-C, has its usual effect at
+            the end. If not, the result names it.
 
     Returns:
         The result, with the first schedule that fails.
 
     Raises:
+        KeyboardInterrupt: Ctrl-C has stopped the search; its text is the report.
         ExploreError: The exploration cannot run, or it failed.
     """
     jobs.refuse_elsewhere()
@@ -137,29 +153,54 @@ def explore(
     if token is not None:
         scenario = token.applied_to(scenario).validated()
     bounds = Bounds(max_schedules, preemptions, samples, seed, shrink_runs if shrink else 0)
-    return _explored(scenario, bounds, token)
+    watch = _Watch(progress or (lambda _: None), None if state is None else Path(state))
+    result = _explored(scenario, bounds, token, watch)
+    if result.interrupted and raise_signals:
+        try:
+            signal.raise_signal(result.interrupted)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(str(result)) from None
+    return result
 
 
-def _explored(scenario: Scenario, bounds: Bounds, token: schedule_tokens.ScheduleToken | None) -> Result:
+class _Watch(NamedTuple):
+    """What is told of a search, and kept of it, outside of its result."""
+
+    progress: Callable[[Progress], object]
+    file: Path | None
+
+
+def _explored(
+    scenario: Scenario, bounds: Bounds, token: schedule_tokens.ScheduleToken | None, watch: _Watch
+) -> Result:
     from fsrace_lint.explore.process.install import installed  # noqa: PLC0415  # not importable on Windows
 
     start = time.monotonic()
     needs_lifetimes = scenario.lifetimes or scenario.restarts > 0
-    with stage.scratch(scenario.name) as folder, jobs.together():
+    result, runs = Result(True, 0, False, None, 0.0, (), "it was interrupted before the first run"), 0
+    with (
+        interruption.noted(),
+        contextlib.suppress(Interrupted),
+        stage.scratch(scenario.name) as folder,
+        jobs.together(),
+    ):
         place = stage.Stage(folder, scenario.setup, scenario.check, scenario.step_timeout)
         gates = installed(float(place.began + 1), str(place.top), place.watch)
         with contextlib.closing(place.watch), gates as gate:
             director = Director(scenario._replace(lifetimes=needs_lifetimes), place, gate)
             try:
-                result = _result(director, bounds, token)
+                result = _result(director, bounds, token, watch)
             except LifetimesMatter:
                 director.follow_lifetimes()
-                result = _result(director, bounds, token)
-    return result._replace(seconds=time.monotonic() - start, runs=director.runs)
+                result = _result(director, bounds, token, watch)
+            runs = director.runs
+    return result._replace(seconds=time.monotonic() - start, runs=runs, interrupted=interruption.number)
 
 
-def _result(director: Director, bounds: Bounds, token: schedule_tokens.ScheduleToken | None) -> Result:
-    explorer = _Explorer(director, bounds)
+def _result(
+    director: Director, bounds: Bounds, token: schedule_tokens.ScheduleToken | None, watch: _Watch
+) -> Result:
+    explorer = _Explorer(director, bounds, watch)
     return explorer.search() if token is None else explorer.replay(token)
 
 
@@ -182,7 +223,12 @@ def count(number: int, noun: str) -> str:
 
 
 class _Explorer:
-    def __init__(self, director: Director, bounds: Bounds) -> None:
+    def __init__(self, director: Director, bounds: Bounds, watch: _Watch) -> None:
+        self._watch = watch
+        self._began = time.monotonic()
+        director.on_run = lambda: watch.progress(self._progress())
+        self._stage = "search"
+        self._few = 0
         self._director = director
         self._bounds = bounds
         self._notes: list[str] = []
@@ -195,8 +241,12 @@ class _Explorer:
     def search(self) -> Result:
         """Run schedules until one fails, all have run, or a bound is reached."""
         reduced, bounded = Dpor(self._director), Bounded(self._director, self._preemptions)
+        self._load(reduced, bounded)
         failed = self._first_failing(self._systematic(reduced, bounded))
+        is_over = reduced.is_exhausted or (self._bounds.preemptions is not None and bounded.is_exhausted)
+        self._save(reduced, bounded, is_over=is_over or failed is not None)
         if failed is None and not reduced.is_exhausted:
+            self._stage = "samples"
             sampled = Sampled(self._director, self._bounds.samples, self._bounds.seed)
             failed = self._first_failing(sampled.runs())
         bound = self._bound(reduced, bounded)
@@ -208,7 +258,17 @@ class _Explorer:
             # schedules with few preemptions are among the distinct ones
             self._schedules = reduced.finished if reduced.is_exhausted else self._schedules
             return self._result(None, exhaustive=not bound, bound=bound)
-        return self._result(self._shrunk(failed), exhaustive=False, bound="the first failure ends it")
+        self._stage = "shrink"
+        return self._result(self._reported(failed), exhaustive=False, bound="the first failure ends it")
+
+    def _reported(self, failed: ScheduleRun) -> FailingSchedule:
+        """Minimize and repeat the failing schedule, or report it as it is if a second signal arrives."""
+        with contextlib.suppress(Interrupted):
+            interruption.check()
+        try:
+            return self._shrunk(failed)
+        except Interrupted:
+            return self._failing(failed, is_least=False)._replace(is_confirmed=False)
 
     @property
     def _preemptions(self) -> int:
@@ -221,16 +281,20 @@ class _Explorer:
         if self._bounds.preemptions is not None:
             yield from itertools.islice(bounded.runs(), left)
             return
-        runs = reduced.runs()
-        yield from itertools.islice(runs, min(left, FIRST_SCHEDULES))
-        if not reduced.is_exhausted and left > FIRST_SCHEDULES:
-            left -= FIRST_SCHEDULES
+        runs, before = reduced.runs(), self._schedules
+        yield from itertools.islice(runs, max(0, min(left, FIRST_SCHEDULES - reduced.finished)))
+        left -= self._schedules - before
+        if not reduced.is_exhausted and left > 0:
             before = self._schedules
-            yield from itertools.islice(bounded.runs(), min(left // 2, 2 * FIRST_SCHEDULES))
+            for run in itertools.islice(bounded.runs(), max(0, min(left // 2, MOST_FEW - self._few))):
+                self._few += 1
+                yield run
             yield from itertools.islice(runs, left - (self._schedules - before))
 
     def _bound(self, reduced: Dpor, bounded: Bounded) -> str:
         bounds, exhausted = self._bounds, reduced.is_exhausted
+        if interruption.number and not exhausted:
+            return f"it was interrupted by {signal.Signals(interruption.number).name}"
         if self._unfollowed:
             return "some calls could not be explored; see the notes"
         if bounds.preemptions is not None and bounded.is_exhausted:
@@ -243,18 +307,57 @@ class _Explorer:
         return said + (f" and {bounds.samples} random ones (seed {bounds.seed})" if bounds.samples else "")
 
     def _first_failing(self, runs: Iterator[ScheduleRun]) -> ScheduleRun | None:
-        for run in runs:
-            self._schedules += 1
-            self._note(run)
-            self._crash_bound = self._crash_bound or run.bound
-            if run.failure is not None:
-                return run
+        with contextlib.suppress(Interrupted):
+            interruption.check()
+            for run in () if interruption.number else runs:
+                self._schedules += 1
+                self._note(run)
+                self._crash_bound = self._crash_bound or run.bound
+                if run.failure is not None:
+                    return run
         return None
 
     def _note(self, run: ScheduleRun) -> None:
         self._unfollowed = run.unfollowed | self._unfollowed
         seen = (move for move in run.trace.moves if EVERYTHING not in move.footprint.writes)
         self._followed.update((move.name, move.where) for move in seen)
+
+    def _progress(self) -> Progress:
+        bounds, seconds = self._bounds, time.monotonic() - self._began
+        most = bounds.samples if self._stage == "samples" else bounds.schedules
+        return Progress(self._schedules, self._director.runs, seconds, most, self._stage)
+
+    def _load(self, *searches: Dpor | Bounded) -> None:
+        """Continue a saved search."""
+        if self._watch.file is None:
+            return
+        identity = saved_search.digest(self._director.scenario, self._bounds)
+        found = saved_search.load(self._watch.file, identity, searches)
+        self._schedules = found.get("schedules", 0)
+        self._few = found.get("few", 0)
+        self._notes = found.get("notes", [])
+        self._crash_bound = found.get("crash_bound", "")
+        self._unfollowed = {(what, place): text for what, place, text in found.get("unfollowed", [])}
+        self._followed = {(name, where) for name, where in found.get("followed", [])}
+
+    def _save(self, *searches: Dpor | Bounded, is_over: bool) -> None:
+        """Save a search that is not over, so that the next one continues it."""
+        file = self._watch.file
+        if file is None:
+            return
+        if is_over:
+            file.unlink(missing_ok=True)
+            return
+        counts = {
+            "schedules": self._schedules,
+            "few": self._few,
+            "notes": self._notes,
+            "crash_bound": self._crash_bound,
+            "unfollowed": [[*key, text] for key, text in self._unfollowed.items()],
+            "followed": sorted(self._followed),
+        }
+        identity = saved_search.digest(self._director.scenario, self._bounds)
+        saved_search.save(file, identity, searches, counts)
 
     def _shrunk(self, failed: ScheduleRun) -> FailingSchedule:
         if failed.failure is None:
@@ -265,7 +368,10 @@ class _Explorer:
         if failed.failure.kind == "hang":
             run = self._hung_again(failed)
         else:
-            schedule = shrinker.shrink(schedule)
+            if not interruption.number:
+                with contextlib.suppress(Interrupted):
+                    shrinker.shrink(schedule)
+                schedule = shrinker.best or schedule
             run = self._director.replay(schedule)
         failure = run.failure
         if failure is None or not failed.failure.is_like(failure):

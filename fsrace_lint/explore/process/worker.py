@@ -32,6 +32,35 @@ if TYPE_CHECKING:
     from fsrace_lint.explore.scenario import Scenario
 
 
+def prepare(scenario: Scenario, who: Identity, gate: Gate) -> None:
+    """Do what all processes of a rank would do first, in the process that forks them.
+
+    Args:
+        scenario: The scenario.
+        who: The identity of the first process.
+        gate: The gate where their calls stop after its `begin()`.
+    """
+    sys.settrace(None)
+    # the caches of modules are outside of the tree
+    sys.dont_write_bytecode = True
+    sys.path[:] = [path if path.startswith("/") else os.path.abspath(path) for path in sys.path]
+    gc.disable()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.environ.update(_environment(gate.files.tree.top, who, scenario))
+    tempfile.tempdir = os.environ["TMPDIR"]
+    leaving.forget_inherited()
+    if scenario.nodes > 1:
+        platform._uname_cache = None  # type: ignore[attr-defined]  # it holds the name of the real host
+    if scenario.distributed:
+        Collectives(gate, scenario.processes).install()
+    gate.files.client = f"{who.rank:08x}" if "handles" in scenario.caches else ""
+    gate.files.caches = bool(scenario.caches)
+    gate.files.has_local_locks = "locks" in scenario.caches
+    gate.excludes_writers = not scenario.caches
+    gate.faults = Faults(scenario.faults, is_network=bool(scenario.caches))
+    gate.host = who.host if scenario.nodes > 1 else None
+
+
 def live(scenario: Scenario, who: Identity, gate: Gate, reader: int, writer: int) -> NoReturn:
     """Run the function as one process of the job, and exit.
 
@@ -42,12 +71,6 @@ def live(scenario: Scenario, who: Identity, gate: Gate, reader: int, writer: int
         reader: The descriptor for messages from the scheduler.
         writer: The descriptor for messages to the scheduler.
     """
-    sys.settrace(None)
-    # the caches of modules are outside of the tree
-    sys.dont_write_bytecode = True
-    sys.path[:] = [path if path.startswith("/") else os.path.abspath(path) for path in sys.path]
-    gc.disable()
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     # the scheduler prepares the tree before it sends this message; do not touch the tree earlier
     begun = messages.receive_go(reader)
     end = functools.partial(gate.end, lingers=scenario.lifetimes)
@@ -57,22 +80,9 @@ def live(scenario: Scenario, who: Identity, gate: Gate, reader: int, writer: int
         gate.is_traced = True
     root = pathlib.Path(top, "root")
     posix.chdir(root)
-    os.environ.update(_environment(top, who, scenario))
-    tempfile.tempdir = os.environ["TMPDIR"]
     random.seed(who.seed)
-    leaving.forget_inherited()
-    if scenario.nodes > 1:
-        platform._uname_cache = None  # type: ignore[attr-defined]  # it holds the name of the real host
-    if scenario.distributed:
-        Collectives(gate, scenario.processes).install()
     Audit(gate, allow_outside=scenario.allow_outside).install()
-    gate.files.client = f"{who.rank:08x}" if "handles" in scenario.caches else ""
-    gate.files.caches = bool(scenario.caches)
-    gate.files.has_local_locks = "locks" in scenario.caches
     gate.identity, gate.now, gate.started = who, begun.now, begun.now
-    gate.host = who.host if scenario.nodes > 1 else None
-    gate.excludes_writers = not scenario.caches
-    gate.faults = Faults(scenario.faults, is_network=bool(scenario.caches))
     gate.begin(reader, writer, who.rank)
     try:
         value = scenario.function(root, who.rank)

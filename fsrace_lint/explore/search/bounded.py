@@ -7,9 +7,10 @@ Musuvathi and Qadeer: "Iterative Context Bounding for Systematic Testing of Mult
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fsrace_lint.explore.moves import Choice
+from fsrace_lint.explore.running.interruption import Interrupted
 from fsrace_lint.explore.search.director import onward
 
 if TYPE_CHECKING:
@@ -34,6 +35,14 @@ class _Prefix(NamedTuple):
         return (prefix.choice, *reversed(choices))
 
 
+def _prefix(schedule: Schedule) -> _Prefix:
+    first, *others = schedule
+    prefix = _Prefix(None, first)
+    for choice in others:
+        prefix = _Prefix(prefix, choice)
+    return prefix
+
+
 class Bounded:
     """A systematic search without reduction, which runs each schedule once.
 
@@ -54,6 +63,21 @@ class Bounded:
         self._most = preemptions
         self._prefixes: dict[int, list[_Prefix | None]] = defaultdict(list, {0: [None]})
 
+    def state(self) -> dict[str, object]:
+        """Return what is left to do, as plain data that `restore()` takes."""
+        left = {
+            number: [None if prefix is None else prefix.schedule() for prefix in prefixes]
+            for number, prefixes in self._prefixes.items()
+        }
+        return {"complete": self.complete, "is_exhausted": self.is_exhausted, "left": left}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue where a search stopped."""
+        self.complete, self.is_exhausted = state["complete"], state["is_exhausted"]
+        self._prefixes = defaultdict(list)
+        for number, schedules in state["left"].items():
+            self._prefixes[number] = [None if each is None else _prefix(each) for each in schedules]
+
     def runs(self) -> Iterator[ScheduleRun]:
         """Yield the finished runs; the first one has no preemptions."""
         while self._prefixes:
@@ -62,16 +86,24 @@ class Bounded:
                 self.complete = self._most
                 break
             self.complete = preempted - 1
-            run = self._run(self._prefixes[preempted].pop())
+            prefix = self._prefixes[preempted].pop()
+            found: list[tuple[int, _Prefix]] = []
+            try:
+                run = self._run(prefix, found)
+            except Interrupted:
+                self._prefixes[preempted].append(prefix)
+                raise
             if not self._prefixes[preempted]:
                 del self._prefixes[preempted]
+            for number, each in found:
+                self._prefixes[number].append(each)
             if run.in_vain is None:
                 yield run
         else:
             self.complete = self._most if self._most is not None else self.complete + 1
         self.is_exhausted = True
 
-    def _run(self, prefix: _Prefix | None) -> ScheduleRun:
+    def _run(self, prefix: _Prefix | None, found: list[tuple[int, _Prefix]]) -> ScheduleRun:
         start = prefix.schedule() if prefix is not None else ()
         here = prefix
 
@@ -83,8 +115,9 @@ class Bounded:
             if at < len(start):
                 return start[at]
             first, *others = self._options(run)
-            for choice in reversed(others):
-                self._prefixes[run.preempted + run.preempts(choice)].append(_Prefix(here, choice))
+            found.extend(
+                (run.preempted + run.preempts(choice), _Prefix(here, choice)) for choice in reversed(others)
+            )
             here = _Prefix(here, first)
             return first
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fsrace_lint.explore.errors import Nondeterministic
 from fsrace_lint.explore.identity import identity
 from fsrace_lint.explore.running import jobs
+from fsrace_lint.explore.running.interruption import interruption
 from fsrace_lint.explore.running.run import ScheduleRun
 from fsrace_lint.explore.running.tracing import Tracing
 
@@ -30,11 +31,13 @@ class Director:
 
     Attributes:
         runs: The number of runs that were started.
+        on_run: Is called before each run.
     """
 
     def __init__(self, scenario: Scenario, stage: Stage, gate: Gate) -> None:
         self.scenario = scenario
         self.runs = 0
+        self.on_run: Callable[[], object] = lambda: None
         self._stage = stage
         self._gate = gate
         self._next: list[jobs.Process] = []
@@ -47,6 +50,7 @@ class Director:
             tracing: Collects stacks and output, which costs time.
             is_replay: Whether the run knows nothing of other runs, so that it is the same in every search.
         """
+        self.on_run()
         self.runs += 1
         processes, self._next = self._next or self._started(), []
         endless = set() if is_replay else self._endless
@@ -66,9 +70,8 @@ class Director:
 
     def follow_lifetimes(self) -> None:
         """Make the start and the end of every process a move from now on."""
-        for process in self._next:
-            process.end()
         self._next = []
+        jobs.end_servers()
         self._endless.clear()
         self.scenario = self.scenario._replace(lifetimes=True)
 
@@ -88,10 +91,15 @@ class Director:
 
         Returns:
             The run; it is judged if it reached its end, and its processes have ended.
+
+        Raises:
+            Interrupted: A signal has arrived.
         """
+        interruption.check()
         run = self.open(tracing, is_replay=is_replay)
         try:
             while run.failure is None and run.ready():
+                interruption.check()
                 choice = choose(run)
                 if choice is None:
                     return run

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.explore.moves import ANYTHING, IMPATIENT, KILLED, NOTHING, TRUTH, Choice
+from fsrace_lint.explore.running.interruption import Interrupted
 from fsrace_lint.explore.search.director import onward, same_move
 
 if TYPE_CHECKING:
@@ -131,27 +132,39 @@ class Dpor:
         self._stalled: list[_Node] = []
         self._postponed: list[tuple[list[tuple[_Node, Choice | None]], _Node]] = []
 
+    def state(self) -> dict[str, object]:
+        """Return the search as data that `restore()` takes."""
+        return {name: value for name, value in vars(self).items() if name != "_director"}
+
+    def restore(self, state: dict[str, object]) -> None:
+        """Continue where a search stopped."""
+        vars(self).update(state)
+
     def runs(self) -> Iterator[ScheduleRun]:
         """Yield the finished runs."""
-        while True:
+        while not self.is_exhausted:
             known, self._stalled = len(self._nodes), []
-            run = self._director.play(self._choose)
+            try:
+                run = self._director.play(self._choose)
+            except Interrupted:
+                del self._nodes[known:]
+                raise
             del self._nodes[len(run.trace.moves) :]
             self._note_last(run)
+            # a run is abandoned if everything that it could still do was explored
+            is_finished = run.in_vain is None and (run.failure is not None or not run.ready())
             if run.in_vain is None:
                 self._find_races(run, max(0, known - 1))
                 self._spare_victims(run)
-                # a run is abandoned if everything that it could still do was explored
-                if run.failure is not None or not run.ready():
-                    self.finished += 1
-                    yield run
+                self.finished += is_finished
             else:
                 while self._nodes[-1].choice != Choice(run.in_vain, IMPATIENT):
                     self._nodes.pop()
             self._nodes += self._stalled
-            if not self._advance():
-                self.is_exhausted = True
-                return
+            # before the yield, so that the search can be saved between any two runs
+            self.is_exhausted = not self._advance()
+            if is_finished:
+                yield run
 
     def _advance(self) -> bool:
         """Select the next schedule, and return whether there is one; impatient processes come last."""
