@@ -7,7 +7,6 @@ import inspect
 import linecache
 import os
 import sys
-import sysconfig
 import traceback
 from typing import TYPE_CHECKING, Final
 
@@ -31,9 +30,7 @@ THIN: Final = frozenset(
 _PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OWN: Final = (os.path.join(_PACKAGE, "explore"), os.path.join(_PACKAGE, "instrument"))
 """The directories of the explorer's own code."""
-_STANDARD: Final = tuple(
-    dict.fromkeys(os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
-)
+_STANDARD: Final = os.path.realpath(os.path.dirname(os.__file__))
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/")
 
 
@@ -69,11 +66,8 @@ def is_thin(path: str) -> bool:
 def _below_standard(path: str) -> str | None:
     if any(part in path for part in _INSTALLED):
         return None
-    for folder in _STANDARD:
-        for written in (path, os.path.realpath(path)):
-            if written.startswith(folder + "/"):
-                return written[len(folder) + 1 :]
-    return None
+    real = os.path.realpath(path)
+    return real[len(_STANDARD) + 1 :] if real.startswith(f"{_STANDARD}/") else None
 
 
 def shown(where: str) -> str:

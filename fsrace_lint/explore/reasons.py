@@ -49,6 +49,9 @@ def of_run(run: ScheduleRun) -> list[Reason]:
     """
     story = _Story(run)
     rank = None if run.failure is None else run.failure.rank
+    held = [reason for number in range(len(run.ranks)) if (reason := story.held(number)) is not None]
+    if held and run.failure is not None and run.failure.kind == "deadlock":
+        return held
     last = _last_steps(run)
     raised = _raising(run, last)
     attempts = [(story.between, raised), (story.within, raised), (story.between, last)]
@@ -137,6 +140,22 @@ class _Story:
                         f" ({_step(changed, other)}) and before {rest}"
                     )
                     return Reason(text, (changed + 1, last + 1))
+        return None
+
+    def held(self, rank: int) -> Reason | None:
+        """Find who holds the lock that a process waits for."""
+        request = self._run.ranks[rank].request
+        if request is None or request.lock is None:
+            return None
+        name = self._run.name_of_lock(request.lock)
+        for at in range(len(self._moves) - 1, -1, -1):
+            move = self._moves[at]
+            if move.choice.rank != rank and name in move.footprint.changes and name not in move.dropped:
+                text = (
+                    f"process {rank} waits for {self._subject(name, move)},"
+                    f" which process {move.choice.rank} took ({_step(at, move)})"
+                )
+                return Reason(text, (at + 1,))
         return None
 
     def _rest(self, rank: int, subject: str) -> str:

@@ -388,11 +388,10 @@ def test_call_is_intercepted_and_reports_its_footprint(program: Program, tmp_pat
 def steps(program: Callable[[Path], object]) -> list[str]:
     """Return the calls of a program, read from the trace of a forced failure."""
 
-    def ending(root: Path, rank: int) -> None:
-        program(root)
+    def refuse(root: Path) -> None:
         raise StopIteration
 
-    result = explore(ending, processes=1)
+    result = explore(lambda root, rank: program(root), processes=1, check=refuse)
     assert result.failure is not None
     return [f"{move.name} {move.target} -> {move.result}" for move in result.failure.moves]
 

@@ -388,6 +388,21 @@ def test_deadlock_shows_the_stacks() -> None:
     assert failing(result).details in str(result)
 
 
+def test_deadlock_says_who_holds_which_lock() -> None:
+    def lock_both(root: Path, rank: int) -> None:
+        names = ("a", "b") if rank == 0 else ("b", "a")
+        with open(root / names[0], "a") as one, open(root / names[1], "a") as two:
+            fcntl.flock(one, fcntl.LOCK_EX)
+            fcntl.flock(two, fcntl.LOCK_EX)
+
+    failure = failing(explore(lock_both))
+    assert [reason.partition(" (step ")[0] for reason in failure.reasons] == [
+        "process 0 waits for the lock on b, which process 1 took",
+        "process 1 waits for the lock on a, which process 0 took",
+    ]
+    assert {failure.moves[step - 1].name for (step,) in failure.steps} == {"flock[EX]"}
+
+
 def test_output_of_the_processes_is_shown() -> None:
     def prepare(root: Path, rank: int) -> None:
         print(f"rank {rank} starts")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fsrace_lint.explore.running.stage import Stage
     from fsrace_lint.explore.running.tracing import Tracing
     from fsrace_lint.explore.scenario import Scenario
-    from fsrace_lint.instrument.model import Answer, Key, Lookup
+    from fsrace_lint.instrument.model import AdvisoryLock, Answer, Key, Lookup
 
 
 RESTART_SECONDS: Final = 1.0
@@ -533,6 +533,10 @@ class ScheduleRun:
 
     def _named(self, keys: Iterable[Key]) -> frozenset[Name]:
         return frozenset(map(self._name, keys))
+
+    def name_of_lock(self, lock: AdvisoryLock) -> Name:
+        """Return the name of a lock in footprints."""
+        return self._name(("lock", lock.inode, ""))
 
     def _name(self, key: Key) -> Name:
         kind, inode, name = key
