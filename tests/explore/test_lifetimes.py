@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fsrace_lint.explore import ExploreError, explore
+from fsrace_lint.explore import ExploreError, explore, schedule_tokens
 from fsrace_lint.explore.identity import FIRST_PID, LAUNCHER
+from fsrace_lint.explore.moves import KILLED, RESTARTED
+from fsrace_lint.explore.scenario import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -387,6 +389,35 @@ def test_agreement_includes_restarted_processes() -> None:
     failure = explore(work, agree=True, crash="kill", restarts=1).failure
     assert failure is not None
     assert failure.kind == "disagreement"
+
+
+@pytest.mark.parametrize(
+    ("text", "crash", "nodes", "options", "schedule"),
+    [
+        ("fsr1.2nfs-power.ab~1B.e797", "power", 1, (), [(0, 0), (1, 1), (1, KILLED)]),
+        ("fsr1.2posix-nodes2.a2.e797", "none", 2, (), [(0, 0), (0, 0)]),
+        (
+            "fsr1.2posix-kill-same-lives.Aa+B.e797",
+            "kill",
+            1,
+            ("same_pids", "lifetimes"),
+            [(0, KILLED), (0, RESTARTED), (1, KILLED)],
+        ),
+    ],
+)
+def test_token_contains_kills_restarts_and_nodes(
+    text: str, crash: str, nodes: int, options: tuple[str, ...], schedule: list[tuple[int, int]]
+) -> None:
+    token = schedule_tokens.read(text)
+    assert (token.crash, token.nodes, token.options, list(token.schedule)) == (
+        crash,
+        nodes,
+        options,
+        schedule,
+    )
+    scenario = token.applied_to(Scenario(lambda root, rank: None))
+    assert scenario.restarts == (RESTARTED in [given for _, given in schedule])
+    assert scenario.kills == max(1, [given for _, given in schedule].count(KILLED))
 
 
 def test_nodes_have_names_and_their_own_processes() -> None:

@@ -170,8 +170,10 @@ def is_child(pid: int) -> bool:
 
 
 def _is_waitable(pid: int) -> bool:
+    if not hasattr(posix, "waitid"):
+        return False
     try:
-        posix.waitid(posix.P_PID, pid, posix.WEXITED | posix.WNOHANG | posix.WNOWAIT)  # type: ignore[attr-defined,unused-ignore]
+        posix.waitid(posix.P_PID, pid, posix.WEXITED | posix.WNOHANG | posix.WNOWAIT)
     except OSError:
         return False
     return True

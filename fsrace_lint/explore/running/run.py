@@ -31,6 +31,7 @@ from fsrace_lint.instrument.model import PROCESSES, WORLD, CallOutcome, Footprin
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from fsrace_lint.explore.messages import Living
     from fsrace_lint.explore.moves import Name, Schedule
     from fsrace_lint.explore.running.retry_detector import Loop
     from fsrace_lint.explore.running.stage import Stage
@@ -302,8 +303,7 @@ class ScheduleRun:
             answer = self._answers(choice.rank, request.lookup)[choice.given]
         if isinstance(request.wait, Pause):
             rank.now += rank.retries.length(request.wait)
-        neighbors = [other for other in self.ranks if other.identity.node == rank.identity.node]
-        living = [other.living for other in neighbors if other.is_alive] if request.wait else []
+        living = self._living(rank.identity.node) if isinstance(request.wait, Census) else []
         fault = "" if choice.fault is None else self.scenario.faults[choice.fault]
         rank.process.let_through(Go(rank.now, answer, rank.gathered or [], living=living, fault=fault))
         rank.gathered = None
@@ -321,6 +321,9 @@ class ScheduleRun:
             number = len(self.trace.moves) - 1
             self._history.note(choice.rank, number, outcome, changed=move.has_changed)
         return move
+
+    def _living(self, node: int) -> list[Living]:
+        return [rank.living for rank in self.ranks if rank.is_alive and rank.identity.node == node]
 
     def _append(self, move: Move) -> Move:
         rank = self.ranks[move.choice.rank]
