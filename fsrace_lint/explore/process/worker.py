@@ -27,24 +27,6 @@ if TYPE_CHECKING:
     from fsrace_lint.explore.scenario import Scenario
 
 
-def prepare(scenario: Scenario, rank: int, gate: Gate) -> None:
-    """Do what all processes of a rank would do first, in the process that forks them.
-
-    Args:
-        scenario: The scenario.
-        rank: The rank of the processes.
-        gate: The gate where their calls stop after its `begin()`.
-    """
-    sys.settrace(None)
-    gc.disable()
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    os.environ.update(_environment(gate.files.tree.top, str(rank), str(scenario.processes)))
-    tempfile.tempdir = os.environ["TMPDIR"]
-    random.seed(rank)
-    if scenario.distributed:
-        Collectives(gate, scenario.processes).install()
-
-
 def live(scenario: Scenario, rank: int, gate: Gate, reader: int, writer: int) -> NoReturn:
     """Run the function as one process of the job, and exit.
 
@@ -55,10 +37,19 @@ def live(scenario: Scenario, rank: int, gate: Gate, reader: int, writer: int) ->
         reader: The descriptor for messages from the scheduler.
         writer: The descriptor for messages to the scheduler.
     """
+    sys.settrace(None)
+    gc.disable()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     # the scheduler prepares the tree before it sends this message; do not touch the tree earlier
     messages.receive_go(reader)
-    root = pathlib.Path(gate.files.tree.top, "root")
+    top = gate.files.tree.top
+    root = pathlib.Path(top, "root")
     posix.chdir(root)
+    os.environ.update(_environment(top, str(rank), str(scenario.processes)))
+    tempfile.tempdir = os.environ["TMPDIR"]
+    random.seed(rank)
+    if scenario.distributed:
+        Collectives(gate, scenario.processes).install()
     gate.begin(reader, writer, rank)
     try:
         value = scenario.function(root, rank)

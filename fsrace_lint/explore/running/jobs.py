@@ -44,7 +44,7 @@ _processors: set[int] = set()
 """The processors that may be used while schedules run."""
 _living: set[Process] = set()
 """The processes that were started and have not been ended."""
-_servers: list[ForkServer] = []
+_servers: dict[int, ForkServer] = {}
 """The servers that fork the processes, by rank."""
 
 
@@ -59,6 +59,11 @@ class Process:
         self._server = server
         self._order = server.order()
         _living.add(self)
+
+    def detach(self) -> None:
+        """Forget the process, in another process."""
+        if self._order.channel >= 0:
+            os.close(self._order.channel)
 
     @property
     def pid(self) -> int:
@@ -142,8 +147,8 @@ def start(scenario: Scenario, rank: int, gate: Gate) -> Process:
     Returns:
         The process.
     """
-    while len(_servers) < scenario.processes:
-        _servers.append(_serve(scenario, len(_servers), gate))
+    if rank not in _servers:
+        _servers[rank] = _serve(scenario, rank, gate)
     return Process(_servers[rank])
 
 
@@ -162,9 +167,10 @@ def _serve(scenario: Scenario, rank: int, gate: Gate) -> ForkServer:
 
     def serve() -> None:
         ours.close()
-        for server in _servers:
+        for server in _servers.values():
             server.detach()
-        worker.prepare(scenario, rank, gate)
+        for process in _living:
+            process.detach()
         fork_server.serve(theirs, live)
         os._exit(0)
 
@@ -295,7 +301,7 @@ def together() -> Iterator[None]:
         with contextlib.suppress(ExploreError, Interrupted):
             end_all(list(_living))
         _living.clear()
-        for server in _servers:
+        for server in _servers.values():
             server.close()
         _servers.clear()
         gc.unfreeze()
