@@ -71,6 +71,9 @@ def live(scenario: Scenario, who: Identity, gate: Gate, reader: int, writer: int
         reader: The descriptor for messages from the scheduler.
         writer: The descriptor for messages to the scheduler.
     """
+    sys.settrace(None)
+    gc.disable()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     # the scheduler prepares the tree before it sends this message; do not touch the tree earlier
     begun = messages.receive_go(reader)
     end = functools.partial(gate.end, lingers=scenario.lifetimes)

@@ -155,7 +155,7 @@ def end(pid: int) -> None:
 def _load_fork() -> Callable[[], int]:
     """Return `fork()` without the hooks of Python, which ran when the server was forked.
 
-    The hooks are for other threads, and the server has none. They touch a third of all pages.
+    The hooks are for other threads, and the server has none. They touch a quarter of all pages.
     """
     import ctypes  # noqa: PLC0415  # only for the server
 

@@ -48,7 +48,7 @@ _processors: set[int] = set()
 """The processors that may be used while schedules run."""
 _living: set[Process] = set()
 """The processes that were started and have not been ended."""
-_servers: list[ForkServer] = []
+_servers: dict[int, ForkServer] = {}
 """The servers that fork the processes, by rank."""
 
 
@@ -64,6 +64,11 @@ class Process:
         self._server = server
         self._order = server.order(life)
         _living.add(self)
+
+    def detach(self) -> None:
+        """Forget the process, in another process."""
+        if self._order.channel >= 0:
+            os.close(self._order.channel)
 
     @property
     def pid(self) -> int:
@@ -143,8 +148,8 @@ def start(scenario: Scenario, who: Identity, gate: Gate) -> Process:
     Returns:
         The process.
     """
-    while len(_servers) < scenario.processes:
-        _servers.append(_serve(scenario, len(_servers), gate))
+    if who.rank not in _servers:
+        _servers[who.rank] = _serve(scenario, who.rank, gate)
     return Process(_servers[who.rank], who.life)
 
 
@@ -163,8 +168,10 @@ def _serve(scenario: Scenario, rank: int, gate: Gate) -> ForkServer:
 
     def serve() -> None:
         ours.close()
-        for server in _servers:
+        for server in _servers.values():
             server.detach()
+        for process in _living:
+            process.detach()
         worker.prepare(scenario, identity(scenario, rank), gate)
         fork_server.serve(theirs, live)
         os._exit(0)
@@ -307,7 +314,7 @@ def end_servers() -> None:
 
 
 def _close_servers() -> None:
-    for server in _servers:
+    for server in _servers.values():
         server.close()
     _servers.clear()
 
