@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 
 AUDITED: Final = (
-    "open", "open_code", "chdir", "listdir", "scandir", "mkdir", "rmdir", "remove", "unlink", "rename", "replace",
-    "link", "symlink", "truncate", "ftruncate", "utime", "chmod", "fchmod", "lchmod", "chown", "fchown", "lchown",
-    "setxattr", "removexattr", "flock", "lockf", "posix_spawn", "posix_spawnp", "system", "fork", "forkpty",
+    "open", "open_code", "chdir", "listdir", "scandir", "mkdir", "rmdir", "remove", "unlink", "rename",
+    "replace", "link", "symlink", "truncate", "ftruncate", "utime", "chmod", "fchmod", "lchmod", "chown",
+    "fchown", "lchown", "setxattr", "removexattr", "flock", "lockf", "posix_spawn", "posix_spawnp", "system",
+    "fork", "forkpty",
 )  # fmt: skip
 """Functions whose calls `sys.addaudithook()` reports."""
 
