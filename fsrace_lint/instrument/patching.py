@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from fsrace_lint.instrument.data_calls import DataCalls
 from fsrace_lint.instrument.descriptor_calls import DescriptorCalls
@@ -24,6 +24,15 @@ if TYPE_CHECKING:
 
     from fsrace_lint.instrument.file_table import FileTable
     from fsrace_lint.instrument.interception import Interceptor
+
+
+AUDITED: Final = (
+    "open", "open_code", "chdir", "listdir", "scandir", "mkdir", "rmdir", "remove", "unlink", "rename",
+    "replace", "link", "symlink", "truncate", "ftruncate", "utime", "chmod", "fchmod", "lchmod", "chown",
+    "fchown", "lchown", "setxattr", "removexattr", "flock", "lockf", "posix_spawn", "posix_spawnp", "system",
+    "fork", "forkpty",
+)  # fmt: skip
+"""Functions whose calls `sys.addaudithook()` reports."""
 
 
 def replacements(interceptor: Interceptor, files: FileTable) -> dict[Any, Any]:
@@ -66,7 +75,7 @@ def replaced(table: dict[Any, Any], exempt: tuple[str, ...]) -> Iterator[list[st
             site.put(site.replacement)
         for calls, more in zip(supported, added, strict=True):
             calls.update(more)
-        yield found.fixed()
+        yield found.fixed(AUDITED)
     finally:
         for site in reversed(sites):
             site.put(site.kept)

@@ -40,7 +40,7 @@ class Holder:
     by_name: ClassVar = {"mkdir": os.mkdir}
     nested: Any = (1, ("mkdir", [os.mkdir]))
     pair = Pair("mkdir", os.mkdir)
-    bound = functools.partial(os.mkdir, mode=0o700)
+    bound: Any = staticmethod(functools.partial(os.mkdir, mode=0o700))
 
     def __init__(self) -> None:
         self.make = os.mkdir

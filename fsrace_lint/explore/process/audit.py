@@ -123,7 +123,7 @@ class Audit:
             self._unseen(name, shown)
 
     def _is_explained(self, name: str, given: list[tuple[Any, int | None]], *, writes: bool) -> bool:
-        """Return whether an event belongs to the intercepted call, and changes nothing outside the tree."""
+        """Return whether an event belongs to the intercepted call, and changes nothing outside."""
         gate = self._gate
         if gate.leaves:
             return not writes
