@@ -1,9 +1,13 @@
-"""Messages between a process and the scheduler: plain frozen data, sent over pipes."""
+"""Messages between a process and the scheduler: plain frozen data, sent over sockets."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from typing import TYPE_CHECKING
+import socket
+import struct
+import time
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -109,49 +113,61 @@ class Go(msgspec.Struct, frozen=True, array_like=True):
 FromProcess = CallRequest | Ended | Stack
 
 # the original functions, before a process replaces its own
-_read, _write = os.read, os.write
+_read, _write, _monotonic = os.read, os.write, time.monotonic
 _encode = msgspec.msgpack.Encoder().encode
 _decode_message: Callable[[bytes], FromProcess] = msgspec.msgpack.Decoder(FromProcess).decode
 _decode_go = msgspec.msgpack.Decoder(Go).decode
 
 
+SLICE: Final = 0.05
+"""Seconds after which a wait looks for signals."""
+_MOST: Final = 65_536
+
+
 class Closed(Exception):  # noqa: N818  # end of file is not an error
-    """The other side of the pipe is gone."""
+    """The other side of the socket is gone."""
 
 
-def send(descriptor: int, message: FromProcess | Go) -> None:
+def limit_waiting(channel: int) -> None:
+    """Let reading from a socket return after a moment without data, so that `receive` can look around."""
+    with socket.socket(fileno=os.dup(channel)) as shared:
+        shared.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", 0, int(SLICE * 1e6)))
+
+
+def send(channel: int, message: FromProcess | Go) -> None:
     """Write one message.
 
     Args:
-        descriptor: One end of a pipe.
+        channel: One end of a socket.
         message: The message.
     """
     body = _encode(message)
     data = len(body).to_bytes(4, "big") + body
     while data:
-        data = data[_write(descriptor, data) :]
+        data = data[_write(channel, data) :]
 
 
-def receive(descriptor: int) -> FromProcess:
+def receive(channel: int) -> FromProcess:
     """Read a message from a process.
 
     Args:
-        descriptor: One end of a pipe.
+        channel: One end of a socket, with `limit_waiting`.
 
     Returns:
         The message.
 
     Raises:
         Closed: The process is gone.
+        BlockingIOError: No message has begun to arrive in `SLICE` seconds.
     """
-    return _decode_message(_body(descriptor))
+    return _decode_message(_body(channel))
 
 
-def receive_go(descriptor: int) -> Go:
+def receive_go(channel: int) -> Go:
     """Read a message from the scheduler.
 
     Args:
-        descriptor: One end of a pipe.
+        channel: One end of a socket.
 
     Returns:
         The message.
@@ -159,18 +175,23 @@ def receive_go(descriptor: int) -> Go:
     Raises:
         Closed: The scheduler is gone.
     """
-    return _decode_go(_body(descriptor))
+    return _decode_go(_body(channel))
 
 
-def _body(descriptor: int) -> bytes:
-    return _exactly(descriptor, int.from_bytes(_exactly(descriptor, 4), "big"))
+def _body(channel: int) -> bytes:
+    """Read one message; nothing comes after a message before it is answered."""
+    data = _some(channel)
+    while len(data) < 4 or len(data) < 4 + int.from_bytes(data[:4], "big"):
+        with contextlib.suppress(BlockingIOError):
+            data += _some(channel)
+    return data[4:]
 
 
-def _exactly(descriptor: int, size: int) -> bytes:
-    data = _read(descriptor, size)
-    while len(data) < size:
-        more = _read(descriptor, size - len(data))
-        if not more:
-            raise Closed
-        data += more
+def _some(channel: int) -> bytes:
+    try:
+        data = _read(channel, _MOST)
+    except ConnectionResetError:  # the other side had not read everything
+        raise Closed from None
+    if not data:
+        raise Closed
     return data

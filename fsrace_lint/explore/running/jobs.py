@@ -7,25 +7,27 @@ import gc
 import os
 import select
 import signal
+import socket
 import sys
 import threading
 import time
 import traceback
 import warnings
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from fsrace_lint.explore import messages
 from fsrace_lint.explore.errors import ExploreError
 from fsrace_lint.explore.messages import CallRequest, Ended, Go, Stack
-from fsrace_lint.explore.running import huge_pages
+from fsrace_lint.explore.running import fork_server, huge_pages
+from fsrace_lint.explore.running.fork_server import ForkServer
+from fsrace_lint.explore.running.interruption import Interrupted, interruption
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from fsrace_lint.explore.process.gate import Gate
     from fsrace_lint.explore.scenario import Scenario
 
-_KILL: Final = getattr(signal, "SIGKILL", signal.SIGTERM)
 _DEATH_OF_PARENT: Final = 1
 
 
@@ -42,25 +44,40 @@ _processors: set[int] = set()
 """The processors that may be used while schedules run."""
 _living: set[Process] = set()
 """The processes that were started and have not been ended."""
-_ends: set[int] = set()
-"""The scheduler's ends of all pipes; a child process closes all of them."""
+_servers: dict[int, ForkServer] = {}
+"""The servers that fork the processes, by rank."""
 
 
 class Process:
     """One process of a job.
 
     Args:
-        pid: Its process id.
-        reader: The descriptor for messages from the process.
-        writer: The descriptor for messages to the process.
+        server: The server that forks it.
     """
 
-    def __init__(self, pid: int, reader: int, writer: int) -> None:
-        self.pid = pid
-        self._reader, self._writer = reader, writer
-        self._poll = select.poll()
-        self._poll.register(reader, select.POLLIN | select.POLLHUP)
+    def __init__(self, server: ForkServer) -> None:
+        self._server = server
+        self._order = server.order()
         _living.add(self)
+
+    def detach(self) -> None:
+        """Forget the process, in another process."""
+        if self._order.channel >= 0:
+            os.close(self._order.channel)
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        self._server.receive(self._order)
+        return self._order.pid
+
+    def join(self) -> None:
+        """Wait until the process is forked, and move it to the processor of the scheduler."""
+        pid = self.pid
+        messages.limit_waiting(self._order.channel)
+        if sys.platform == "linux":
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(pid, os.sched_getaffinity(0))
 
     def hear(self, timeout: float) -> CallRequest | Ended | Stack:
         """Wait for the next message of the process.
@@ -74,18 +91,25 @@ class Process:
         Raises:
             Hung: No message arrived in time.
             Gone: The process has ended.
+            Interrupted: A signal arrived while the process was computing.
         """
-        if not self._poll.poll(timeout * 1000):
-            raise Hung
-        try:
-            return messages.receive(self._reader)
-        except messages.Closed:
-            raise Gone from None
+        deadline = 0.0
+        while True:
+            try:
+                return messages.receive(self._order.channel)
+            except messages.Closed:
+                raise Gone from None
+            except BlockingIOError:
+                interruption.check()
+                now = time.monotonic()
+                deadline = deadline or now + timeout - messages.SLICE
+                if now >= deadline:
+                    raise Hung from None
 
     def let_through(self, go: Go) -> None:
         """Let the process make its call."""
         with contextlib.suppress(BrokenPipeError):
-            messages.send(self._writer, go)
+            messages.send(self._order.channel, go)
 
     def stack(self, timeout: float) -> str:
         """Return the current stack of the process, or "" if it does not answer."""
@@ -97,28 +121,23 @@ class Process:
         return answer.text if isinstance(answer, Stack) else ""
 
     def end(self) -> None:
-        """Kill the process and everything that it started, and reap it, unless that was done before."""
-        if self not in _living:
-            return
-        _living.discard(self)
-        for target, kill in ((self.pid, os.killpg), (self.pid, os.kill)):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                kill(target, _KILL)
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(self.pid, 0)
-        for end in (self._reader, self._writer):
-            _ends.discard(end)
-            os.close(end)
+        """Kill the process and everything that it started, and wait for its end, unless it has ended."""
+        end_all([self])
 
-    def join(self) -> None:
-        """Move the process to the processor of the scheduler."""
-        if sys.platform == "linux":
-            with contextlib.suppress(ProcessLookupError):
-                os.sched_setaffinity(self.pid, os.sched_getaffinity(0))
+
+def end_all(processes: Iterable[Process]) -> None:
+    """Kill processes and everything that they started, and wait for the ends of those that are left."""
+    ending = [process for process in processes if process in _living]
+    for process in ending:
+        process._server.end(process.pid)
+    for process in ending:
+        process._server.wait(process.pid)
+        _living.discard(process)
+        os.close(process._order.channel)
 
 
 def start(scenario: Scenario, rank: int, gate: Gate) -> Process:
-    """Start one process of a job.
+    """Start one process of a job; it prepares itself in the meantime.
 
     Args:
         scenario: The scenario to run.
@@ -128,16 +147,38 @@ def start(scenario: Scenario, rank: int, gate: Gate) -> Process:
     Returns:
         The process.
     """
+    if rank not in _servers:
+        _servers[rank] = _serve(scenario, rank, gate)
+    return Process(_servers[rank])
+
+
+def _serve(scenario: Scenario, rank: int, gate: Gate) -> ForkServer:
     from fsrace_lint.explore.process import worker  # noqa: PLC0415  # not importable on Windows
 
-    hear, say = os.pipe(), os.pipe()
-    _ends.update((hear[0], say[1]))
+    ours, theirs = socket.socketpair()
+
+    def live(channel: int) -> NoReturn:
+        os.setsid()
+        _die_with_parent()
+        try:
+            worker.live(scenario, rank, gate, channel, channel)
+        finally:
+            os._exit(1)
+
+    def serve() -> None:
+        ours.close()
+        for server in _servers.values():
+            server.detach()
+        for process in _living:
+            process.detach()
+        fork_server.serve(theirs, live)
+        os._exit(0)
+
     pid = _fork()
     if pid == 0:
-        _as_child(lambda: worker.live(scenario, rank, gate, say[0], hear[1]))
-    os.close(hear[1])
-    os.close(say[0])
-    return Process(pid, hear[0], say[1])
+        _as_child(serve)
+    theirs.close()
+    return ForkServer(pid, ours)
 
 
 def aside(function: Callable[[], None], timeout: float) -> str | None:
@@ -154,7 +195,6 @@ def aside(function: Callable[[], None], timeout: float) -> str | None:
         Hung: The function did not return in time.
     """
     reader, writer = os.pipe()
-    _ends.add(reader)
     pid = _fork()
     if pid == 0:
 
@@ -169,12 +209,8 @@ def aside(function: Callable[[], None], timeout: float) -> str | None:
     try:
         return _heard(reader, time.monotonic() + timeout)
     finally:
-        _ends.discard(reader)
         os.close(reader)
-        for kill in (os.killpg, os.kill):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                kill(pid, _KILL)
-        os.waitpid(pid, 0)
+        fork_server.end(pid)
 
 
 def _say(writer: int, error: BaseException) -> None:
@@ -191,8 +227,12 @@ def _heard(reader: int, deadline: float) -> str | None:
     poll = select.poll()
     poll.register(reader, select.POLLIN | select.POLLHUP)
     while True:
-        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            raise Hung
+        left = max(0.0, deadline - time.monotonic())
+        if not poll.poll(min(messages.SLICE, left) * 1000):
+            interruption.check()
+            if left <= messages.SLICE:
+                raise Hung
+            continue
         data = os.read(reader, 4096)
         if not data:
             return heard.decode() if heard else None
@@ -201,12 +241,11 @@ def _heard(reader: int, deadline: float) -> str | None:
 
 def _as_child(function: Callable[[], object]) -> None:
     try:
+        interruption.restore()
         os.setsid()
         _die_with_parent()
         if sys.platform == "linux" and len(_processors) > 1:
             os.sched_setaffinity(0, _processors - os.sched_getaffinity(0))
-        for descriptor in _ends:
-            os.close(descriptor)
         hole = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(hole, descriptor)
@@ -216,7 +255,7 @@ def _as_child(function: Callable[[], object]) -> None:
 
 
 def _die_with_parent() -> None:
-    _prctl(_DEATH_OF_PARENT, _KILL)
+    _prctl(_DEATH_OF_PARENT, signal.SIGKILL)
 
 
 def _load_prctl() -> Callable[[int, int], object]:
@@ -258,8 +297,13 @@ def together() -> Iterator[None]:
         with _on_one_processor():
             yield
     finally:
-        for process in list(_living):
-            process.end()
+        # closing a server ends its processes too
+        with contextlib.suppress(ExploreError, Interrupted):
+            end_all(list(_living))
+        _living.clear()
+        for server in _servers.values():
+            server.close()
+        _servers.clear()
         gc.unfreeze()
         if collects:
             gc.enable()

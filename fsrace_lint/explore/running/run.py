@@ -61,8 +61,7 @@ class ScheduleRun:
 
     def close(self) -> None:
         """End all processes."""
-        for rank in self.ranks:
-            rank.process.end()
+        jobs.end_all(rank.process for rank in self.ranks)
 
     def ready(self) -> list[int]:
         """Return the processes that can move; those that probably repeat themselves are a last resort."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fsrace_lint.explore.errors import Nondeterministic
 from fsrace_lint.explore.moves import Choice
 from fsrace_lint.explore.running import jobs
+from fsrace_lint.explore.running.interruption import interruption
 from fsrace_lint.explore.running.run import ScheduleRun
 
 if TYPE_CHECKING:
@@ -28,17 +29,20 @@ class Director:
 
     Attributes:
         runs: The number of runs that were started.
+        on_run: Is called before each run.
     """
 
     def __init__(self, scenario: Scenario, stage: Stage, gate: Gate) -> None:
         self.scenario = scenario
         self.runs = 0
+        self.on_run: Callable[[], object] = lambda: None
         self._stage = stage
         self._gate = gate
         self._next: list[jobs.Process] = []
 
     def open(self) -> ScheduleRun:
         """Start a run, which the caller must close; the processes of the next run prepare meanwhile."""
+        self.on_run()
         self.runs += 1
         processes, self._next = self._next or self._started(), []
         run = ScheduleRun(self.scenario, self._stage, processes)
@@ -56,10 +60,15 @@ class Director:
 
         Returns:
             The run; it is judged if it reached its end, and its processes have ended.
+
+        Raises:
+            Interrupted: A signal has arrived.
         """
+        interruption.check()
         run = self.open()
         try:
             while run.failure is None and run.ready():
+                interruption.check()
                 choice = choose(run)
                 if choice is None:
                     return run
