@@ -22,6 +22,7 @@ class FailingSchedule(NamedTuple):
         is_least: Whether no schedule with fewer context switches fails in the same way.
         timeline: The calls as a table with one column for each process.
         is_replay: Whether `replay` requested this schedule.
+        is_confirmed: Whether a second run of this schedule failed too; not if a signal prevented it.
         fails_alone: Whether the process fails whatever the other processes do, so that it is not a race.
     """
 
@@ -35,6 +36,7 @@ class FailingSchedule(NamedTuple):
     is_least: bool
     timeline: str
     is_replay: bool = False
+    is_confirmed: bool = True
     fails_alone: bool = False
 
 
@@ -50,6 +52,7 @@ class Result(NamedTuple):
         notes: Calls that the explorer does not control.
         bound: Why the search ended, if it is not exhaustive.
         runs: The number of runs, including incomplete runs and runs that minimize the failure.
+        interrupted: The number of the signal that stopped the exploration, or 0.
     """
 
     ok: bool
@@ -60,6 +63,7 @@ class Result(NamedTuple):
     notes: tuple[str, ...]
     bound: str
     runs: int = 0
+    interrupted: int = 0
 
     def __str__(self) -> str:
         return report(self)
@@ -106,7 +110,8 @@ def _failing(failure: FailingSchedule, count: str) -> list[str]:
     switches = f"{failure.switches} context switch{'es' if failure.switches != 1 else ''}"
     if not failure.is_least and not failure.is_replay:
         switches += " (may not be the minimum)"
-    end = f"Found after {count}. The schedule above has {switches}; a second run of it failed too."
+    again = "a second run of it failed too" if failure.is_confirmed else "it was not run again"
+    end = f"Found after {count}. The schedule above has {switches}; {again}."
     if failure.is_replay:
         end = f"The failure was reproduced by a replay of one interleaving, with {switches}."
     return [*lines, end, f"replay: {failure.token}"]

@@ -76,7 +76,8 @@ LIBRARIES: Final[Mapping[str, str]] = {
     " pipeline program report rules syntax",
     "pathspec": "files.gitignore",
     # arguments of collectives are pickled, as in torch.distributed, and so are the results of processes
-    "pickle": "explore.process.collectives explore.process.worker safe",
+    # a saved search is a graph of plain data
+    "pickle": "explore.process.collectives explore.process.worker explore.search.saved_search safe",
     "pygls": "integrations.server",
     "rich": "report.cells cli.commands.progress_bar",
     "tokenize": "files.source findings.noqa",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fsrace_lint.cli.commands import search_progress
 from fsrace_lint.cli.commands.grouped_options import OptionChoice
 from fsrace_lint.cli.terminal import CLEAN, FAILED, FOUND, show
 from fsrace_lint.config.suggestions import did_you_mean
@@ -81,6 +82,12 @@ Examples:
     show_default=True,
     help="Maximum number of seconds between two calls of a process.",
 )
+@click.option(
+    "--state",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Save the systematic search in FILE when it stops before its end, and continue it from there.",
+)
 @click.option("--replay", metavar="TOKEN", help="Run only the schedule with this token.")
 def prove(scenario: str, **choices: Any) -> None:
     """Run FUNCTION from FILE in multiple processes, under every distinct interleaving of filesystem calls.
@@ -90,7 +97,7 @@ def prove(scenario: str, **choices: Any) -> None:
     def prepare(root: pathlib.Path, rank: int).
 
     Exit status: 0 if every schedule passes, 1 if a schedule fails, 2 if the usage is invalid or the run
-    fails.
+    fails, 130 after Ctrl-C, and 128 plus its number after another signal.
     """
     from fsrace_lint.explore import ExploreError, explore  # noqa: PLC0415  # other commands do not need it
 
@@ -107,15 +114,20 @@ def prove(scenario: str, **choices: Any) -> None:
     processes = "1 process" if choices["processes"] == 1 else f"{choices['processes']} processes"
     where = f"in {processes}" if choices["replay"] is None else f"with the schedule {choices['replay']}"
     click.echo(visible(f"Running {scenario} {where}"), err=True)
-    # temporary files are removed on `kill` too
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
-        result = explore(function, **choices)
+        with search_progress.shown() as progress:
+            result = explore(function, **choices, progress=progress, raise_signals=False)
     except ExploreError as error:
         click.echo(f"Error: {_lines(str(error))}", err=True)
         sys.exit(FAILED)
     show(_lines(str(result)) + "\n")
     click.echo(f"{count(result.runs, 'run')} in {result.seconds:.1f} s", err=True)
+    if result.interrupted:
+        name = signal.Signals(result.interrupted).name
+        saved = f"; the same command continues from {choices['state']}" if choices["state"] else ""
+        told = f"Interrupted by {name} after {count(result.schedules, 'interleaving')}{saved}"
+        click.echo(visible(told), err=True)
+        sys.exit(128 + result.interrupted)
     sys.exit(CLEAN if result.ok else FOUND)
 
 

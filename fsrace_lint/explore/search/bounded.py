@@ -10,6 +10,7 @@ import random
 from typing import TYPE_CHECKING
 
 from fsrace_lint.explore.moves import Choice
+from fsrace_lint.explore.running.interruption import Interrupted
 from fsrace_lint.explore.search.director import onward
 
 if TYPE_CHECKING:
@@ -39,14 +40,20 @@ class Bounded:
 
     def runs(self) -> Iterator[ScheduleRun]:
         """Yield the finished runs; the first one has no preemptions."""
-        while True:
-            yield self._director.play(self._choose)
+        while not self.is_exhausted:
+            known = len(self._ways)
+            try:
+                run = self._director.play(self._choose)
+            except Interrupted:
+                del self._ways[known:]
+                raise
+            # before the yield, so that the search can be saved between any two runs
             while self._ways and len(self._ways[-1]) == 1:
                 self._ways.pop()
-            if not self._ways:
-                self.is_exhausted = True
-                return
-            del self._ways[-1][0]
+            self.is_exhausted = not self._ways
+            if self._ways:
+                del self._ways[-1][0]
+            yield run
 
     def _choose(self, run: ScheduleRun) -> Choice:
         at = len(run.trace.moves)

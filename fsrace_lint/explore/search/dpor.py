@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsrace_lint.explore.moves import TRUTH, Choice
+from fsrace_lint.explore.running.interruption import Interrupted
 from fsrace_lint.explore.search.director import onward, same_move
 
 if TYPE_CHECKING:
@@ -102,20 +103,23 @@ class Dpor:
 
     def runs(self) -> Iterator[ScheduleRun]:
         """Yield the finished runs."""
-        while True:
+        while not self.is_exhausted:
             known = len(self._nodes)
-            run = self._director.play(self._choose)
+            try:
+                run = self._director.play(self._choose)
+            except Interrupted:
+                del self._nodes[known:]
+                raise
             del self._nodes[len(run.trace.moves) :]
             self._note_last(run)
             self._find_races(run, max(0, known - 1))
+            # before the yield, so that the search can be saved between any two runs
+            while self._nodes and not self._nodes[-1].advance():
+                self._nodes.pop()
+            self.is_exhausted = not self._nodes
             # a run is abandoned if everything that it could still do was explored
             if run.failure is not None or not run.ready():
                 yield run
-            while self._nodes and not self._nodes[-1].advance():
-                self._nodes.pop()
-            if not self._nodes:
-                self.is_exhausted = True
-                return
 
     def _choose(self, run: ScheduleRun) -> Choice | None:
         self._note_last(run)

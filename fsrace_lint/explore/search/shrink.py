@@ -28,11 +28,13 @@ class Shrinker:
         failure: The failure to preserve.
 
     Attributes:
+        best: The simplest failing schedule so far; empty if none was run.
         is_least: Whether no schedule with fewer context switches fails in the same way.
     """
 
     def __init__(self, director: Director, failure: Failure) -> None:
         self.is_least = False
+        self.best: Schedule = ()
         self._director = director
         self._failure = failure
         self._left = MOST_RUNS
@@ -90,7 +92,12 @@ class Shrinker:
             run = self._director.play(choose)  # type: ignore[arg-type]
         except Nondeterministic:
             return None
-        return run.schedule() if self._failure.is_like(run.failure) else None
+        if not self._failure.is_like(run.failure):
+            return None
+        found = run.schedule()
+        if not self.best or _cost(found) < _cost(self.best):
+            self.best = found
+        return found
 
     def _with_truth(self, schedule: Schedule) -> Iterator[Sequence[Choice]]:
         for at, choice in enumerate(schedule):
