@@ -18,7 +18,7 @@ from fsrace_lint.instrument.patching import replaced, replacements
 from fsrace_lint.instrument.watched_tree import WatchedTree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from fsrace_lint.instrument.interception import FilesystemCall
