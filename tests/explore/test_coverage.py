@@ -12,6 +12,7 @@ import mmap
 import multiprocessing
 import os
 import posix
+import select
 import socket
 import sqlite3
 import subprocess
@@ -222,6 +223,11 @@ def with_database(root: Path, rank: int) -> None:
     sqlite3.connect(root / f"{rank}").close()
 
 
+def selecting(root: Path, rank: int) -> None:
+    (root / str(rank)).touch()
+    select.select([], [], [], 0)
+
+
 def with_program(root: Path, rank: int) -> None:
     subprocess.run(["true"], check=True)
 
@@ -239,6 +245,7 @@ UNSEEN: dict[Callable[[Path, int], None], str] = {
     in_thread: "the thread that starts at test_coverage.py:",
     idle_thread: "the thread that starts at test_coverage.py:",
     with_database: "sqlite3.connect 0 at test_coverage.py:",
+    selecting: "select.select at test_coverage.py:",
     with_program: "subprocess true at test_coverage.py:",
 }
 

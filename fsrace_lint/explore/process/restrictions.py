@@ -6,6 +6,7 @@ import _posixsubprocess
 import _thread
 import fcntl
 import os
+import select
 import subprocess
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,7 @@ class Restrictions(OpaqueCalls):
         return {
             subprocess.Popen.__init__: self._popen(),
             **{start: self._starting(start) for start in _THREADS},
+            **{wait: self._waiting(wait) for wait in (select.select, select.poll)},
             _posixsubprocess.fork_exec: self._forking(_posixsubprocess.fork_exec),
             posix.fork: self._refusing("fork"),
             posix.forkpty: self._refusing("forkpty"),
@@ -75,6 +77,14 @@ class Restrictions(OpaqueCalls):
             return original(*args, **options)
 
         return start
+
+    def _waiting(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def wait(*args: Any) -> Any:
+            if self._gate.is_active():
+                self._gate.note(f"select.{original.__name__}", place=f"at {self._gate.spot()}")
+            return original(*args)
+
+        return wait
 
     def _forking(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def fork_exec(*args: Any) -> Any:
