@@ -249,6 +249,11 @@ READS = st.sampled_from(["read held", "size of held", "exists d", "unlink f"])
 CHANGES = st.sampled_from(["append f", "overwrite f", "unlink f", "rename f", "mkdir d"])
 
 
+def test_reduction_finds_a_handle_that_becomes_stale_at_a_close() -> None:
+    """The last name of the deleted file vanishes when the process that deleted it closes it."""
+    assert_same_outcomes(scenario_of([["hold f", "unlink f"], ["append f"]], filesystem="nfs-handles"))
+
+
 @checked
 @given(st.lists(READS, min_size=1, max_size=2), st.lists(CHANGES, min_size=1, max_size=2))
 @example(["exists d", "read held"], ["append f", "mkdir d"])
