@@ -143,9 +143,11 @@ class DescriptorCalls(Calls):
             original()
             if inode in self._files.hidden and not self._files.is_open(inode):
                 hidden = self._files.hidden.pop(inode)
+                place = recorder.resolve(hidden, follow=False)
                 with contextlib.suppress(FileNotFoundError):
                     posix.unlink(hidden)
-                    recorder.changed_entry(recorder.resolve(hidden, follow=False))
+                    recorder.changed_entry(place)
+                    recorder.changed_links(place)
 
         holds = file.flock or self._files.record_locks or inode in self._files.hidden
         shown = self._files.shown(descriptor)

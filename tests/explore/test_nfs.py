@@ -9,7 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from explore.test_reduction import CALLS, Program, assert_same_outcomes, checked, scenario_of
+from explore.test_reduction import (
+    CALLS,
+    Program,
+    assert_same_outcomes,
+    checked,
+    outcomes_of_all_orders,
+    reduced,
+    scenario_of,
+)
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -247,6 +255,12 @@ held: list[int] = []
 
 READS = st.sampled_from(["read held", "size of held", "exists d", "unlink f"])
 CHANGES = st.sampled_from(["append f", "overwrite f", "unlink f", "rename f", "mkdir d"])
+
+
+def test_reduction_finds_a_handle_that_becomes_stale_at_a_close() -> None:
+    """The last name of the deleted file vanishes when the process that deleted it closes it."""
+    scenario = scenario_of([["hold f", "unlink f", "exists d"], ["append f"]], filesystem="nfs-handles")
+    assert reduced(scenario) == outcomes_of_all_orders(scenario)
 
 
 @checked

@@ -249,7 +249,7 @@ def test_appended_data_is_in_order_if_names_are(crash: str, said: str) -> None:
     ],
 )
 def test_write_is_torn_in_its_middle_or_between_blocks(before: bytes, after: bytes, torn: bytes) -> None:
-    assert power_loss._torn(before, after) == torn
+    assert power_loss.torn(before, after) == torn
 
 
 def test_data_of_a_deleted_file_returns_with_its_name() -> None:
@@ -292,9 +292,9 @@ def states(scenario: Scenario, search: Callable[..., Dpor | Bounded], most: int 
     """Return the fingerprints of all trees that the check gets, or None if a bound was reached."""
     with directed(scenario) as director:
         systematic = search(director)
-        bounds = {run.bound for run in itertools.islice(systematic.runs(), most)}
-        is_all = systematic.is_exhausted and bounds == {""}
-        return set(director._stage._approved) if is_all else None
+        runs = list(itertools.islice(systematic.runs(), most))
+        is_all = systematic.is_exhausted and {run.bound for run in runs} == {""}
+        return set(runs[-1].stage.verdicts) if is_all else None
 
 
 def assert_same_states(program: Program, crash: str) -> None:
@@ -365,11 +365,11 @@ def test_derived_tree_is_the_real_one(calls: list[str]) -> None:
     compared = []
 
     def compare(crashes: Crashes) -> Failure | None:
-        journal = crashes._journal
+        journal = crashes.journal
         assert journal is not None
         contents = {number: data for step in journal.steps for number, data in step.data}
         tree = journal.tree(journal.steps, journal.steps, contents)
-        compared.append(crashes._stage.fingerprint(tree) == crashes._stage.fingerprint())
+        compared.append(crashes.stage.fingerprint(tree) == crashes.stage.fingerprint())
         return None
 
     with pytest.MonkeyPatch.context() as patch:

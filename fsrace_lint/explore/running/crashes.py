@@ -37,26 +37,28 @@ class Crashes:
 
     Attributes:
         bound: Why some states were not checked, or "".
+        stage: The scratch directory.
+        journal: The steps of the run, if crashes are derived from them, or None.
     """
 
     def __init__(self, scenario: Scenario, stage: Stage, trace: Trace) -> None:
         self.bound = ""
-        self._stage = stage
+        self.stage = stage
         self._trace = trace
         self._is_nfs = scenario.filesystem != "posix"
         # a kill of one process, after which the other one continues, leads to every state of two processes
         self._has_other_orders = scenario.processes > 2
         with_power = scenario.crash.startswith("power")
-        self._journal = DiskJournal(stage) if with_power or self._has_other_orders else None
+        self.journal = DiskJournal(stage) if with_power or self._has_other_orders else None
         self._loss = None
-        if with_power and self._journal is not None:
+        if with_power and self.journal is not None:
             is_ordered = scenario.crash == "power"
-            self._loss = PowerLoss(self._journal, trace.is_before, is_ordered=is_ordered)
+            self._loss = PowerLoss(self.journal, trace.is_before, is_ordered=is_ordered)
 
     def note(self, move: Move, outcome: CallOutcome) -> None:
         """Record what the last move of the trace did."""
-        if self._journal is not None:
-            self._journal.note(len(self._trace.moves) - 1, move, outcome)
+        if self.journal is not None:
+            self.journal.note(len(self._trace.moves) - 1, move, outcome)
         if self._loss is not None and WORLD in outcome.footprint.writes:
             self.bound = (
                 f"the order of the changes in {move.name} is not known, so power cannot fail between them"
@@ -68,8 +70,8 @@ class Crashes:
 
     def after_last_step(self) -> Failure | None:
         """Judge a crash after the last move of the trace."""
-        steps = () if self._journal is None else self._journal.steps
-        return verdict.of_crash(self._stage, self._states(steps))
+        steps = () if self.journal is None else self.journal.steps
+        return verdict.of_crash(self.stage, self._states(steps))
 
     def in_other_orders(self) -> tuple[Failure, Schedule] | None:
         """Judge crashes after steps that happen in this order only if calls that commute are swapped.
@@ -77,9 +79,9 @@ class Crashes:
         Returns:
             The failure, and a schedule that ends with it.
         """
-        if self._journal is None or not self._has_other_orders:
+        if self.journal is None or not self._has_other_orders:
             return None
-        steps = [step for step in self._journal.steps if step.has_changed or self._loss is not None]
+        steps = [step for step in self.journal.steps if step.has_changed or self._loss is not None]
         points, is_all = cuts(steps, self._trace.is_before)
         if not is_all or self._is_nfs:
             limit = "with stale answers" if is_all else f"at more than {MOST_CUTS} points of a run"
@@ -91,7 +93,7 @@ class Crashes:
         for steps in points:
             contents = {number: data for step in steps for number, data in step.data}
             failure = verdict.of_crash(
-                self._stage, self._states(steps), self._journal.tree(steps, steps, contents)
+                self.stage, self._states(steps), self.journal.tree(steps, steps, contents)
             )
             if failure is not None:
                 return failure, self._trace.up_to([step.move for step in steps])
@@ -103,7 +105,7 @@ class Crashes:
         if self._loss is None:
             return
         for number, state in enumerate(self._loss.states(steps)):
-            key = self._stage.fingerprint(state.tree)
+            key = self.stage.fingerprint(state.tree)
             if key not in seen:
                 if len(seen) == MOST_STATES or number == MOST_CANDIDATES:
                     self._loss.is_bounded = True

@@ -251,8 +251,8 @@ def _contents(safe: bytes, loose: list[bytes], *, is_ordered: bool) -> list[_Con
     if loose:
         add(safe, "the new data of {} is not" if safe else f"0 of {len(last)} bytes of {{}} are")
     for at in range(len(loose), 0, -1):
-        torn = _torn(versions[at - 1], versions[at])
-        add(torn, held(torn) if len(torn) < len(last) else "only a part of the last write to {} is")
+        part = torn(versions[at - 1], versions[at])
+        add(part, held(part) if len(part) < len(last) else "only a part of the last write to {} is")
     for at in range(1, len(loose)):
         add(
             versions[at],
@@ -278,8 +278,16 @@ def _changed(before: bytes, after: bytes) -> tuple[int, int]:
     return start, end
 
 
-def _torn(before: bytes, after: bytes) -> bytes:
-    """Return the contents after the first half of a write; a large one is torn between two blocks."""
+def torn(before: bytes, after: bytes) -> bytes:
+    """Return the contents after the first half of a write; a large one is torn between two blocks.
+
+    Args:
+        before: The contents before the write.
+        after: The contents after it.
+
+    Returns:
+        The contents of the disk if power fails in the middle.
+    """
     start, end = _changed(before, after)
     middle = start + (end - start) // 2
     if end - start > 2 * BLOCK:

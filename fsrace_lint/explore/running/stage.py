@@ -39,6 +39,7 @@ class Stage:
     Attributes:
         top: The watched directory.
         watch: Reports changes of the watched directory.
+        verdicts: What the check found in each distinct tree, by fingerprint.
         began: The wall clock before the first run; nothing that `setup` creates has a later timestamp.
     """
 
@@ -54,7 +55,7 @@ class Stage:
         self._copy = folder / "copy"
         self._check = check
         self._timeout = timeout
-        self._approved: dict[bytes, str | None] = {}
+        self.verdicts: dict[bytes, str | None] = {}
         self._initial: dict[str, bytes] = {}
         self._is_bare = setup is None
         self.watch = watching()
@@ -135,9 +136,9 @@ class Stage:
         if self._check is None:
             return None
         key = self.fingerprint(tree)
-        if key not in self._approved:
-            self._approved[key] = self._ask(self._check, tree)
-        return self._approved[key]
+        if key not in self.verdicts:
+            self.verdicts[key] = self._ask(self._check, tree)
+        return self.verdicts[key]
 
     def _ask(self, check: Callable[[Path], object], tree: DiskTree | None) -> str | None:
         private_directory.remove(self._copy)  # noqa: FSR203  # below the scratch directory of this process
