@@ -79,7 +79,7 @@ CASES = (
     Case("webdataset.py::repaired --processes 3"),
     Case(
         "olmo.py::broken",
-        ((1, "sleep 0.1 s", "until 11.1 s"), (1, "exists step100/model", "False")),
+        ((1, "sleep 0.1 s", "until 11.3 s"), (1, "exists step100/model", "False")),
         "TimeoutError in process 1: Waiting for checkpoint model directory timed out",
     ),
     Case("olmo.py::repaired --distributed"),

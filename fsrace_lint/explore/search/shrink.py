@@ -166,7 +166,8 @@ class Shrinker:
             others = [rank for rank in ready if rank != last] if switches(done) < most else []
             ranks = [last, *others] if can_go_on(run) else others or ready[:1]
         found = [Choice(rank, given) for rank in ranks for given in run.given(rank)]
-        late = run.waiting() if not done or switches(done) < most else ()
+        may_switch = not done or switches(done) < most
+        late = [rank for rank in run.waiting() if may_switch or rank == done[-1].rank]
         return found + [Choice(rank, IMPATIENT) for rank in late]
 
 
