@@ -9,7 +9,7 @@ import signal
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -31,9 +31,20 @@ Examples:
   fsrace-lint prove scenario.py::save --processes 3 --samples 500
   fsrace-lint prove scenario.py::save --crash --check whole
   fsrace-lint prove scenario.py::prepare --replay fsr1.2posix.ab2a.e797
+  fsrace-lint prove --finding src/train.py:47
 """,
 )
-@click.argument("scenario", metavar="FILE::FUNCTION")
+@click.argument("scenario", metavar="FILE::FUNCTION", required=False)
+@click.option(
+    "--finding", metavar="FILE:LINE", help="Write a scenario for the finding at this line, and run it."
+)
+@click.option(
+    "--scenario",
+    "scenario_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="With --finding, the file to write.  [default: prove_STEM_LINE.py]",
+)
 @click.option(
     "--processes", type=click.IntRange(1, 26), default=2, show_default=True, help="Number of processes."
 )
@@ -82,7 +93,7 @@ Examples:
     help="Maximum number of seconds between two calls of a process.",
 )
 @click.option("--replay", metavar="TOKEN", help="Run only the schedule with this token.")
-def prove(scenario: str, **choices: Any) -> None:
+def prove(scenario: str | None, finding: str | None, scenario_file: Path | None, **choices: Any) -> None:
     """Run FUNCTION from FILE in multiple processes, under every distinct interleaving of filesystem calls.
 
     WARNING: This command executes your code many times, in forked processes, in a temporary directory.
@@ -94,6 +105,12 @@ def prove(scenario: str, **choices: Any) -> None:
     """
     from fsrace_lint.explore import ExploreError, explore  # noqa: PLC0415  # other commands do not need it
 
+    if finding is not None:
+        _prove_finding(finding, scenario, scenario_file, choices)
+    if scenario is None:
+        raise click.UsageError("name FILE::FUNCTION, or use --finding FILE:LINE")
+    if scenario_file is not None:
+        raise click.UsageError("--scenario requires --finding")
     file, _, name = scenario.partition("::")
     if not file or not name:
         what = "a function" if file else "a file"
@@ -117,6 +134,49 @@ def prove(scenario: str, **choices: Any) -> None:
     show(_lines(str(result)) + "\n")
     click.echo(f"{count(result.runs, 'run')} in {result.seconds:.1f} s", err=True)
     sys.exit(CLEAN if result.ok else FOUND)
+
+
+def _prove_finding(place: str, scenario: str | None, file: Path | None, choices: dict[str, Any]) -> NoReturn:
+    """Write the scenario of a finding, run it, and exit."""
+    from fsrace_lint.cli.commands import prove_finding  # noqa: PLC0415  # loads the analysis
+    from fsrace_lint.explore import ExploreError, explore  # noqa: PLC0415  # other commands do not need it
+    from fsrace_lint.reproduce import stand_ins  # noqa: PLC0415  # as above
+    from fsrace_lint.reproduce.target import CannotReproduce  # noqa: PLC0415  # as above
+
+    given = [f"--{name}" for name in ("setup", "check", "replay") if choices[name] is not None]
+    if scenario is not None or given:
+        raise click.UsageError(f"--finding cannot be used with {given[0] if given else 'FILE::FUNCTION'}")
+    found = prove_finding.find(place)
+    try:
+        file, written = prove_finding.write(found, file)
+    except CannotReproduce as error:
+        click.echo(f"Error: no scenario for {visible(place)}: {visible(str(error))}", err=True)
+        sys.exit(FAILED)
+    click.echo(visible(f"Wrote {file}"), err=True)
+    for name in written.guessed:
+        click.echo(
+            visible(f"note: nothing shows what `{name}` is; an object without attributes is passed"), err=True
+        )
+    choices["crash"] = "power" if choices.pop("power_loss") else "kill" if choices["crash"] else "none"
+    del choices["replay"]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    # the function can import more
+    with stand_ins.for_missing_modules(found.project) as missing:
+        module = _loaded(file)
+        choices["expected"] = _exceptions(module, choices.pop("expect"))
+        for name in missing:
+            click.echo(visible(f"note: `{name}` is not installed; its functions do nothing here"), err=True)
+        try:
+            proof = prove_finding.prove(found, written, module, explore, **choices)
+        except ExploreError as error:
+            click.echo(f"Error: {_lines(str(error))}", err=True)
+            sys.exit(FAILED)
+    if proof.result is not None and proof.status != "failed":
+        show(_lines(str(proof.result)) + "\n")
+    elif proof.result is not None and proof.result.failure is not None:
+        click.echo(_lines(proof.result.failure.details), err=True)
+    show(f"{proof.status}: {visible(proof.text)}\n")
+    sys.exit({"proven": FOUND, "differs": FOUND, "passes": CLEAN}.get(proof.status, FAILED))
 
 
 def _lines(text: str) -> str:
