@@ -11,7 +11,7 @@ import signal
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -20,12 +20,15 @@ from fsrace_lint.cli.commands import search_progress
 from fsrace_lint.cli.commands.grouped_options import OptionChoice, mistaken
 from fsrace_lint.cli.terminal import CLEAN, FAILED, FOUND, show, write
 from fsrace_lint.config.suggestions import did_you_mean
-from fsrace_lint.report import proof
+from fsrace_lint.report import proof as proof_page
 from fsrace_lint.report.words import count, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
+
+    from fsrace_lint.cli.commands.prove_finding import Proof
+    from fsrace_lint.explore import Result
 
 
 def _filesystems(ctx: click.Context, param: click.Parameter, value: str) -> str:
@@ -45,9 +48,20 @@ Examples:
   fsrace-lint prove scenario.py::save --processes 3 --samples 500
   fsrace-lint prove scenario.py::save --crash --check whole
   fsrace-lint prove scenario.py::prepare --replay fsr1.2posix.ab2a.e797
+  fsrace-lint prove --finding src/train.py:47
 """,
 )
-@click.argument("scenario", metavar="FILE::FUNCTION")
+@click.argument("scenario", metavar="FILE::FUNCTION", required=False)
+@click.option(
+    "--finding", metavar="FILE:LINE", help="Write a scenario for the finding at this line, and run it."
+)
+@click.option(
+    "--scenario",
+    "scenario_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="With --finding, the file to write.  [default: prove_STEM_LINE.py]",
+)
 @click.option(
     "--processes", type=click.IntRange(1, 26), default=2, show_default=True, help="Number of processes."
 )
@@ -170,7 +184,14 @@ Examples:
     help="Save the systematic search in FILE when it stops before its end, and continue it from there.",
 )
 @click.option("--replay", metavar="TOKEN", help="Run only the schedule with this token.")
-def prove(scenario: str, form: str, html: Path | None, **choices: Any) -> None:
+def prove(
+    scenario: str | None,
+    finding: str | None,
+    scenario_file: Path | None,
+    form: str,
+    html: Path | None,
+    **choices: Any,
+) -> None:
     """Run FUNCTION from FILE in multiple processes, under every distinct interleaving of filesystem calls.
 
     WARNING: This command executes your code many times, in forked processes, in a temporary directory.
@@ -183,21 +204,19 @@ def prove(scenario: str, form: str, html: Path | None, **choices: Any) -> None:
     # other commands do not need it
     from fsrace_lint.explore import ExploreError, as_data, explore  # noqa: PLC0415
 
+    if finding is not None:
+        _prove_finding(finding, scenario, scenario_file, choices, form, html)
+    if scenario is None:
+        raise click.UsageError("name FILE::FUNCTION, or use --finding FILE:LINE")
+    if scenario_file is not None:
+        raise click.UsageError("--scenario requires --finding")
     file, _, name = scenario.partition("::")
     if not file or not name:
         what = "a function" if file else "a file"
         raise click.UsageError(f"`{visible(scenario)}` does not name {what}; use FILE::FUNCTION")
     module = _loaded(Path(file))
     function = _named(module, name)
-    kills = choices["crash"] or choices["kills"] or choices["restarts"] or choices["same_pids"]
-    crashes = {
-        "power-unordered": choices.pop("power_loss_unordered"),
-        "power": choices.pop("power_loss"),
-        "kill": kills,
-    }
-    choices["crash"] = next((crash for crash, chosen in crashes.items() if chosen), "none")
-    choices["kills"] = choices["kills"] or 1
-    choices["faults"] = tuple((choices["faults"] or "").replace(",", " ").split())
+    _take_model(choices)
     choices["expected"] = _exceptions(module, choices.pop("expect"))
     for usual in ("setup", "check"):
         choices[usual] = _function(module, choices[usual], usual)
@@ -212,7 +231,7 @@ def prove(scenario: str, form: str, html: Path | None, **choices: Any) -> None:
         sys.exit(FAILED)
     show(json.dumps(as_data(result), indent=2) + "\n" if form == "json" else _lines(str(result)) + "\n")
     if html is not None:
-        page = proof.render(as_data(result), scenario, __version__, linecache.getlines)
+        page = proof_page.render(as_data(result), scenario, __version__, linecache.getlines)
         if not write(html, page):
             sys.exit(FAILED)
     click.echo(f"{count(result.runs, 'run')} in {result.seconds:.1f} s", err=True)
@@ -223,6 +242,77 @@ def prove(scenario: str, form: str, html: Path | None, **choices: Any) -> None:
         click.echo(visible(told), err=True)
         sys.exit(128 + result.interrupted)
     sys.exit(CLEAN if result.ok else FOUND)
+
+
+def _take_model(choices: dict[str, Any]) -> None:
+    """Turn the options about crashes and faults into arguments of `explore()`."""
+    kills = choices["crash"] or choices["kills"] or choices["restarts"] or choices["same_pids"]
+    crashes = {
+        "power-unordered": choices.pop("power_loss_unordered"),
+        "power": choices.pop("power_loss"),
+        "kill": kills,
+    }
+    choices["crash"] = next((crash for crash, chosen in crashes.items() if chosen), "none")
+    choices["kills"] = choices["kills"] or 1
+    choices["faults"] = tuple((choices["faults"] or "").replace(",", " ").split())
+
+
+def _prove_finding(
+    place: str, scenario: str | None, file: Path | None, choices: dict[str, Any], form: str, html: Path | None
+) -> NoReturn:
+    """Write the scenario of a finding, run it, and exit."""
+    from fsrace_lint.cli.commands import prove_finding  # noqa: PLC0415  # loads the analysis
+    from fsrace_lint.explore import ExploreError, as_data, explore  # noqa: PLC0415  # as above
+    from fsrace_lint.reproduce import stand_ins  # noqa: PLC0415  # as above
+    from fsrace_lint.reproduce.target import CannotReproduce  # noqa: PLC0415  # as above
+
+    given = [f"--{name}" for name in ("setup", "check", "replay", "state") if choices[name] is not None]
+    given += ["--html"] if html is not None else []
+    if scenario is not None or given:
+        raise click.UsageError(f"--finding cannot be used with {given[0] if given else 'FILE::FUNCTION'}")
+    found = prove_finding.find(place)
+    try:
+        file, written = prove_finding.write(found, file)
+    except CannotReproduce as error:
+        click.echo(f"Error: no scenario for {visible(place)}: {visible(str(error))}", err=True)
+        sys.exit(FAILED)
+    click.echo(visible(f"Wrote {file}"), err=True)
+    for name in written.guessed:
+        click.echo(
+            visible(f"note: nothing shows what `{name}` is; an object without attributes is passed"), err=True
+        )
+    _take_model(choices)
+    del choices["replay"], choices["state"]
+    # the function can import more
+    with stand_ins.for_missing_modules(found.project) as missing:
+        module = _loaded(file)
+        choices["expected"] = _exceptions(module, choices.pop("expect"))
+        for name in missing:
+            click.echo(visible(f"note: `{name}` is not installed; its functions do nothing here"), err=True)
+        try:
+            proof = prove_finding.prove(found, written, module, explore, **choices)
+        except ExploreError as error:
+            click.echo(f"Error: {_lines(str(error))}", err=True)
+            sys.exit(FAILED)
+    _show_proof(proof, form, as_data)
+    sys.exit({"proven": FOUND, "differs": FOUND, "passes": CLEAN}.get(proof.status, FAILED))
+
+
+def _show_proof(proof: Proof, form: str, as_data: Callable[[Result], dict[str, object]]) -> None:
+    result = proof.result
+    if form == "json":
+        data = {
+            "status": proof.status,
+            "text": proof.text,
+            "result": None if result is None else as_data(result),
+        }
+        show(json.dumps(data, indent=2) + "\n")
+        return
+    if result is not None and proof.status != "failed":
+        show(_lines(str(result)) + "\n")
+    elif proof.details:
+        click.echo(_lines(proof.details), err=True)
+    show(f"{proof.status}: {visible(proof.text)}\n")
 
 
 def _lines(text: str) -> str:
