@@ -328,17 +328,27 @@ class _Explorer:
         return Progress(self._schedules, self._director.runs, seconds, most, self._stage)
 
     def _load(self, *searches: Dpor | Bounded) -> None:
-        """Continue a saved search."""
+        """Continue a saved search.
+
+        Raises:
+            LifetimesMatter: It has found this already.
+        """
         if self._watch.file is None:
             return
-        identity = saved_search.digest(self._director.scenario, self._bounds)
-        found = saved_search.load(self._watch.file, identity, searches)
-        self._schedules = found.get("schedules", 0)
-        self._few = found.get("few", 0)
-        self._notes = found.get("notes", [])
-        self._crash_bound = found.get("crash_bound", "")
-        self._unfollowed = {(what, place): text for what, place, text in found.get("unfollowed", [])}
-        self._followed = {(name, where) for name, where in found.get("followed", [])}
+        scenario = self._director.scenario
+        saved = saved_search.load(self._watch.file, saved_search.digest(scenario, self._bounds))
+        if saved is None:
+            return
+        found = saved.counts
+        if found["lifetimes"] != scenario.lifetimes:
+            if not scenario.lifetimes:
+                raise LifetimesMatter
+            return  # its moves are not all that matter
+        saved.restore(searches)
+        self._schedules, self._few = found["schedules"], found["few"]
+        self._notes, self._crash_bound = found["notes"], found["crash_bound"]
+        self._unfollowed = {(what, place): text for what, place, text in found["unfollowed"]}
+        self._followed = {(name, where) for name, where in found["followed"]}
 
     def _save(self, *searches: Dpor | Bounded, is_over: bool) -> None:
         """Save a search that is not over, so that the next one continues it."""
@@ -349,6 +359,7 @@ class _Explorer:
             file.unlink(missing_ok=True)
             return
         counts = {
+            "lifetimes": self._director.scenario.lifetimes,
             "schedules": self._schedules,
             "few": self._few,
             "notes": self._notes,
