@@ -1,7 +1,7 @@
 """CPython: a process delivers to a `Maildir` that another process has created only in part.
 
-Promise: The documentation of `mailbox.Maildir` says that "any number of processes" can use a mailbox
-without locks: the format is made for that. The constructor creates the mailbox if it is missing.
+Promise: The documentation of `mailbox.Maildir` says that multiple programs can change a mailbox "without
+data corruption, so file locking is unnecessary". The constructor creates the mailbox if it is missing.
 
 Failure: The constructor creates the top directory first, and `tmp`, `new`, and `cur` afterwards. Another
 process finds the top directory, takes the mailbox for complete, and its `add()` fails because `tmp` is

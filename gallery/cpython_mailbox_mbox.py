@@ -1,7 +1,8 @@
 """CPython: two processes create an `mbox`, and delivered mail is lost.
 
-Promise: The documentation of `mailbox` requires a lock "before reading or modifying a mailbox" that other
-processes use, and `Mailbox.lock()` provides it. The constructor creates the file if it is missing.
+Promise: The documentation of `mailbox` says that "you must lock" a mailbox before you change it, if other
+processes can change it too. `Mailbox.lock()` gets an exclusive lock. The constructor creates the file if it
+is missing.
 
 Failure: `_singlefileMailbox.__init__()` tries `open(path, "rb+")`. After `FileNotFoundError`, it calls
 `open(path, "wb+")`, which truncates the file. In between, another process can create the mailbox, lock it,

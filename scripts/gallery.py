@@ -129,7 +129,7 @@ class Entry(NamedTuple):
             found = importlib.metadata.version(self.library)
         except importlib.metadata.PackageNotFoundError:
             return f"{self.library}=={self.version} is not installed"
-        return "" if found == self.version else f"{self.library} is {found}, not {self.version}"
+        return "" if found.split("+")[0] == self.version else f"{self.library} is {found}, not {self.version}"
 
     def command(self, function: str) -> str:
         """Return the command line that explores a function of the scenario."""
@@ -179,15 +179,24 @@ def entries() -> list[Entry]:
     ]
 
 
-def run(entry: Entry) -> Outcome:
-    """Run a scenario in a process of its own, because each library changes the process that imports it."""
-    code, said, error = _in_group([sys.executable, __file__, "--inside", entry.name])
+def run(entry: Entry, *, shrink: bool = False) -> Outcome:
+    """Run a scenario in a process of its own, because each library changes the process that imports it.
+
+    Args:
+        entry: The scenario.
+        shrink: Whether to minimize the failing schedule, as for a report that is recorded.
+
+    Returns:
+        The outcome.
+    """
+    options = [] if shrink else ["--no-shrink"]
+    code, said, error = _finished([sys.executable, __file__, "--inside", entry.name, *options])
     if code:
         return Outcome(f"the process ended with {code}: {error.strip()[-2000:]}", "", "", 0.0)
     return Outcome(**json.loads(said.splitlines()[-1]))
 
 
-def _in_group(command: list[str]) -> tuple[int, str, str]:
+def _finished(command: list[str]) -> tuple[int, str, str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     with tempfile.TemporaryDirectory() as home:
         environment["HOME"] = home
@@ -206,7 +215,7 @@ def _in_group(command: list[str]) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-def explored(entry: Entry) -> Outcome:
+def explored(entry: Entry, *, shrink: bool) -> Outcome:
     """Run a scenario in this process."""
     from fsrace_lint.explore import explore  # noqa: PLC0415  # not needed for the page
 
@@ -221,7 +230,7 @@ def explored(entry: Entry) -> Outcome:
         "step_timeout": 60.0,
         **options,
     }
-    broken = explore(module.broken, **common)
+    broken = explore(module.broken, shrink=shrink, **common)
     seconds, problem = broken.seconds, ""
     if broken.failure is None:
         problem = f"no schedule fails: {broken}"
@@ -332,10 +341,11 @@ def main() -> int:
     )
     parser.add_argument("--list", action="store_true", help="print the scenarios")
     parser.add_argument("--inside", metavar="NAME", help=argparse.SUPPRESS)
+    parser.add_argument("--no-shrink", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     known = {entry.name: entry for entry in entries()}
     if given.inside:
-        print(json.dumps(explored(known[given.inside])._asdict()))
+        print(json.dumps(explored(known[given.inside], shrink=not given.no_shrink)._asdict()))
         return 0
     if given.list:
         for entry in known.values():
@@ -359,7 +369,7 @@ def _run_all(chosen: list[Entry], *, is_recording: bool) -> int:
             print(f"skipped  {entry.name}: {missing}", flush=True)
             skipped += 1
             continue
-        outcome = run(entry)
+        outcome = run(entry, shrink=is_recording)
         wrong += bool(outcome.problem)
         print(
             f"{'FAILED  ' if outcome.problem else 'holds   '} {entry.name} ({outcome.seconds:.1f} s)",
