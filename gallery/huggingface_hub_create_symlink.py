@@ -4,10 +4,10 @@ Promise: A comment in `_hf_hub_download_to_cache_dir()` says that the lock is "b
 correctness does not depend on it". `_create_symlink()` handles a file that "has been cached twice
 concurrently".
 
-Failure: `_create_symlink()` deletes the destination before it creates the link. Without a working lock (a
-filesystem without `flock()`, where `WeakFileLock` continues), two processes can both find no link. One
-creates it and returns its path. The other deletes it and creates it again, and the first process fails when
-it opens the path.
+Failure: `_create_symlink()` deletes the destination before it creates the link. If the lock does not
+exclude the other process, both can find no link: for example on a cluster filesystem with the option
+`localflock`, where `flock()` works within one node only. One process creates the link and returns its path.
+The other deletes it and creates it again, and the first process fails when it opens the path.
 
 Harm: `open(hf_hub_download(...))` and `from_pretrained()` fail with `FileNotFoundError` on a shared cache.
 

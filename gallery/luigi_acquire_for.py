@@ -1,7 +1,7 @@
 """luigi: two instances of a command start at the same time, and both get the lock.
 
 Promise: `acquire_for()` "makes sure the process is only run once at the same time with the same name". It
-is the lock of `luigi --no-lock=False` and `luigi --take-lock`.
+is the lock of the `luigi` command.
 
 Failure: The function reads the pids in the pid file, and then writes the file. Two processes that start
 together both read an empty set, and both write their own pid.

@@ -7,7 +7,7 @@ Failure: `__setitem__()` opens the file of the key with `"wb"` and pickles into 
 reads the key at that moment finds an empty file, and `__getitem__()` turns every error into a `KeyError`.
 
 Harm: A key that has always had a value seems to be missing. Code that then stores a default loses the
-value: IPython's `%store` keeps variables, aliases, and bookmarks in this database.
+value: IPython 8 keeps variables, aliases, and bookmarks in this database.
 
 Fix: Write to a temporary file in another directory and rename it.
 """
