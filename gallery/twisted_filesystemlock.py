@@ -16,7 +16,7 @@ import os
 
 from twisted.python.lockfile import FilesystemLock
 
-DEAD = 4_999_999
+DEAD = 4_900_000
 """A process id above the maximum of the kernel."""
 
 
