@@ -71,6 +71,10 @@ SCENARIO = """
         raise Slow
 
 
+    def immediate(root, rank):
+        raise Slow
+
+
     def ranks(root, rank):
         return rank
 
@@ -266,7 +270,7 @@ def test_default_budget_is_that_of_the_library() -> None:
         (["{file}::prepare", "--expect", "NoSuchError"], "unknown exception `NoSuchError`"),
         (["{file}::prepare", "--processes", "0"], "--processes"),
         (["{file}::prepare", "--replay", "xyz"], "is not a schedule token"),
-        (["{file}::slow"], "Slow in process 0 (before its first filesystem call)"),
+        (["{file}::immediate"], "Slow in process 0 (before its first filesystem call)"),
         (["{file}::configured"], "missing a required argument: 'config'"),
         (["{file}::prepare", "--check", "prepare"], "the check is called as `prepare(root)`"),
         (["{file}::asynchronous"], "`asynchronous` is an `async` function"),
