@@ -103,7 +103,7 @@ Examples:
     "scenario_file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="With --finding, the file to write.  [default: prove_STEM_LINE.py]",
+    help="With --finding, the file to write.  [default: `prove_STEM_LINE.py`]",
 )
 @click.option(
     "--filesystem",
