@@ -233,6 +233,11 @@ CAPTURED_CALLS: dict[str, Call] = {
     "captured list": lambda root, _: captured_listdir(root),
     "captured open f": lambda root, _: os.close(captured_open(root / "f", os.O_WRONLY | os.O_CREAT)),
 }
+OPAQUE_CALLS: dict[str, Call] = {
+    "program makes d": lambda root, _: os.system(f"mkdir {root}/d 2> {os.devnull}"),
+    "program removes d": lambda root, _: os.system(f"rmdir {root}/d 2> {os.devnull}"),
+    "program moves f": lambda root, _: os.system(f"mv {root}/f {root}/g 2> {os.devnull}"),
+}
 EVERY_CALL = {
     **CALLS,
     **PROCESS_CALLS,
@@ -241,8 +246,10 @@ EVERY_CALL = {
     **DISK_CALLS,
     **HELD_CALLS,
     **CAPTURED_CALLS,
+    **OPAQUE_CALLS,
 }
 DATA = [name for name in CALLS if name.endswith((" f", " m", " much"))]
+MUCH_CALLS = [name for name in CALLS if name.endswith((" much", " m"))]
 
 
 def scenario_of(program: Program, **options: object) -> Scenario:
@@ -271,11 +278,11 @@ def reduced(scenario: Scenario) -> set[object]:
         return outcomes
 
 
-def outcomes_of_all_orders(scenario: Scenario) -> set[object] | None:
+def outcomes_of_all_orders(scenario: Scenario, most: int = MOST_ORDERS) -> set[object] | None:
     """Return the outcomes of all orders, or None if there are too many orders."""
     with directed(scenario) as director:
         search = Bounded(director, None)
-        outcomes: set[object] = {run.outcome() for run in itertools.islice(search.runs(), MOST_ORDERS)}
+        outcomes: set[object] = {run.outcome() for run in itertools.islice(search.runs(), most)}
         return outcomes if search.is_exhausted else None
 
 
