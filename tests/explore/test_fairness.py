@@ -205,6 +205,36 @@ def test_timeout_that_expires_early_is_a_choice_of_its_own() -> None:
     assert (result.ok, result.exhaustive) == (True, True)
 
 
+@pytest.mark.parametrize(("before", "after"), ["05", "50"])
+@pytest.mark.parametrize("is_late", [False, True])
+def test_endless_loop_does_not_hide_one_with_a_timeout(before: str, after: str, is_late: bool) -> None:
+    """The loop depends on the contents of a file, but all its calls have equal results."""
+
+    def setup(root: Path) -> None:
+        (root / "limit").write_text(before)
+
+    def limit(root: Path) -> int:
+        with open(root / "limit", "rb", buffering=0) as stream:
+            return int(stream.read(1))
+
+    def function(root: Path, rank: int) -> None:
+        if rank == 1:
+            os.pwrite(os.open(root / "limit", os.O_WRONLY), after.encode(), 0)
+            (root / "x").touch()
+            return
+        seconds = 0 if is_late else limit(root)
+        end = time.monotonic() + seconds
+        while not (root / "x").exists():
+            if is_late:
+                seconds = limit(root)
+            if seconds and time.monotonic() > end:
+                raise TimeoutError
+            time.sleep(1)
+
+    failure = failing(explore(function, setup=setup))
+    assert failure.text.startswith("TimeoutError")
+
+
 def test_process_that_breaks_an_old_lock_is_explored() -> None:
     """Two processes can hold a lock that expires while its owner is slow."""
 

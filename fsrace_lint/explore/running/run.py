@@ -24,6 +24,7 @@ from fsrace_lint.explore.running import jobs, verdict
 from fsrace_lint.explore.running.crashes import Crashes
 from fsrace_lint.explore.running.held_locks import HeldLocks
 from fsrace_lint.explore.running.rank_process import EXIT, START, RankProcess
+from fsrace_lint.explore.running.retry_detector import Past
 from fsrace_lint.explore.running.stale_answers import TreeHistory
 from fsrace_lint.explore.running.verdict import Failure
 from fsrace_lint.instrument.model import PROCESSES, WORLD, CallOutcome, Footprint
@@ -83,6 +84,7 @@ class ScheduleRun:
         self.unfollowed: dict[tuple[str, str], str] = {}
         self._mapped: dict[int, set[int]] = {}
         self.in_vain: int | None = None
+        self._pasts: list[Past] = []
         self._endless = endless
         self._latest_new = 0
         self._names = {inode: (path or "top") for inode, path in stage.fresh().items()}
@@ -333,12 +335,22 @@ class ScheduleRun:
         direct = self.trace.append(move)
         rank.now = max([rank.now, *(self.trace.moves[at].now for at in direct)])
         self.trace.moves[-1] = move = move._replace(now=rank.now)
+        self._observe(rank, move, direct)
         rank.has_changed = bool(move.footprint.changes)
         return move
 
+    def _observe(self, rank: RankProcess, move: Move, direct: list[int]) -> None:
+        """Add a move, and the moves that it depends on, to what the process has observed."""
+        seen = tuple(sorted(self._pasts[at].digest for at in direct))
+        said = (move.name, move.target, move.result, move.now)
+        digest = hash((rank.past.digest, move.choice, said, seen))
+        rank.past = Past(digest, not rank.observed.issuperset(direct))
+        rank.observed.update(direct)
+        self._pasts.append(rank.past)
+
     def _look_for_retries(self, rank: RankProcess, request: CallRequest, move: Move) -> None:
         key = rank.retries.key(request, move)
-        rank.retries.note(key, move, self._state)
+        rank.retries.note(key, move, self._state, rank.past)
         if rank.retries.is_new:
             self._latest_new = len(self.trace.moves)
         rank.now += rank.retries.lag()
@@ -504,7 +516,9 @@ class ScheduleRun:
             return
         self.trace.meet(list(range(len(self.ranks))))
         latest = max(rank.now for rank in self.ranks)
+        met = Past(hash(tuple(rank.past.digest for rank in self.ranks)), is_fresh=True)
         for rank in self.ranks:
+            rank.past = met
             rank.gathered = [meet.brought for meet in meets]
             rank.now = latest
 
