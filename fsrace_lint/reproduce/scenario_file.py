@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _HEAD: Final = '''\
 """Runs `{name}` of {path} in multiple processes, for {code} at line {line}.
 
-`fsrace-lint prove --finding` wrote this file. Correct the arguments where they are not what the code expects, and run:
-fsrace-lint prove {{file}}::run
+`fsrace-lint prove --finding` wrote this file. Correct the arguments where the code expects others, and run
+`fsrace-lint prove {{file}}::run`.
 """
 
 import contextlib
@@ -38,6 +38,21 @@ sys.path[:0] = [{folders}]
 sys.argv = [{argv!r}]
 {imports}
 
+'''
+
+
+_IMPORT_EACH: Final = """
+for name in {names!r}:
+    with contextlib.suppress(Exception):
+        importlib.import_module(name)
+"""
+_CHECK: Final = '''\
+def check(root):
+    """Reject a file that is there but empty, as a process that reads it now would see it."""
+    for folder, _, names in os.walk(root):
+        for name in names:
+            path = Path(folder, name)
+            assert path.stat().st_size, f"{path.relative_to(root)} is empty"
 '''
 
 
@@ -121,8 +136,8 @@ def _imports(target: Target) -> str:
     owner = target.owner
     if target.function is None:
         names = sorted({each for node in target.tree.body for each in _imported(node)})
-        return f"\nfor name in {names!r}:\n    with contextlib.suppress(Exception):\n        importlib.import_module(name)\n"
-    name = owner.name if owner is not None else target.function.name if target.function is not None else ""
+        return _IMPORT_EACH.format(names=names)
+    name = owner.name if owner is not None else target.function.name
     return f"\nfrom {target.module} import {name}\n"
 
 
@@ -187,13 +202,3 @@ def _setup(files: dict[str, None]) -> str:
 
 def _body(lines: list[str]) -> str:
     return "def run(root, rank):\n" + "\n".join(f"    {line}" for line in lines) + "\n\n\n"
-
-
-_CHECK: Final = '''\
-def check(root):
-    """Reject a file that is there but empty, as a process that reads it now would see it."""
-    for folder, _, names in os.walk(root):
-        for name in names:
-            path = Path(folder, name)
-            assert path.stat().st_size, f"{path.relative_to(root)} is empty"
-'''

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.reproduce.usage import Use, parameters, uses
 
@@ -58,29 +58,20 @@ _SIMPLE: Final[dict[str, str]] = {
 _WRAPPERS: Final = ("Optional", "Union", "Annotated", "Final", "ClassVar")
 
 
-class Made(NamedTuple):
-    """What a scenario passes.
-
-    Attributes:
-        text: The arguments, as Python text.
-        guessed: The names of values whose type nothing shows.
-        files: Paths below the root that must exist at first, each with a trailing slash for a directory.
-    """
-
-    text: str
-    guessed: tuple[str, ...]
-    files: tuple[str, ...]
-
-
 class Maker:
     """Makes the values of one scenario.
 
     Args:
         functions: The functions of the module, by name.
         classes: The classes of the module, by name.
+
+    Attributes:
+        guessed: The names of values whose type nothing shows.
+        files: The paths below the root that must exist at first. A directory ends with a slash.
     """
 
     def __init__(self, functions: Mapping[str, Function], classes: Mapping[str, ast.ClassDef]) -> None:
+        """Create a maker that has made nothing yet."""
         self.functions, self._classes = functions, classes
         self.guessed: list[str] = []
         self.files: dict[str, None] = {}
@@ -245,7 +236,7 @@ def _defaults(function: Function) -> dict[str, ast.expr]:
 
 
 def _annotations(owner: ast.ClassDef, initial: Function | None) -> dict[str, ast.expr]:
-    """Return the annotations of attributes: of the class, and of parameters of `__init__` stored as they are."""
+    """Return the annotations of attributes: of the class, or of parameters that `__init__` only stores."""
     found = {
         each.target.id: each.annotation
         for each in owner.body

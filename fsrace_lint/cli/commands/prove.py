@@ -60,7 +60,7 @@ Examples:
     "scenario_file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="With --finding, the file to write.  [default: prove_STEM_LINE.py]",
+    help="With --finding, the file to write.  [default: `prove_STEM_LINE.py`]",
 )
 @click.option(
     "--processes", type=click.IntRange(1, 26), default=2, show_default=True, help="Number of processes."
