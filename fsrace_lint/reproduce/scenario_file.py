@@ -10,6 +10,7 @@ from fsrace_lint.reproduce.usage import Use, parameters, uses
 from fsrace_lint.reproduce.values import Maker
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from fsrace_lint.findings.finding import Finding
@@ -85,7 +86,7 @@ def scenario_of(finding: Finding, project: Path) -> ScenarioFile:
     Raises:
         CannotReproduce: The function cannot be called.
     """
-    target = target_of(finding, project)
+    target, project = target_of(finding), project.resolve()
     _refuse(target)
     known = {each.name: each for each, owner in functions(target.tree) if owner is None}
     classes = {each.name: each for each in ast.walk(target.tree) if isinstance(each, ast.ClassDef)}
@@ -93,13 +94,13 @@ def scenario_of(finding: Finding, project: Path) -> ScenarioFile:
     lines = _call(target, maker)
     head = _HEAD.format(
         name=target.name,
-        path=finding.place.path,
+        path=target.file.relative_to(project) if target.file.is_relative_to(project) else target.file,
         code=finding.code,
         line=finding.place.span.line,
-        project=str(project.resolve()),
+        project=str(project),
         folders=", ".join(dict.fromkeys([_folder(target, project), "str(PROJECT)", *_sources(project)])),
         argv=target.file.name,
-        imports=_imports(target),
+        imports=_imports(target, maker.names),
     )
     text = head.replace("{file}", f"prove_{target.file.stem}_{finding.place.span.line}.py")
     text += _setup(maker.files) + _body(lines) + _CHECK
@@ -109,10 +110,10 @@ def scenario_of(finding: Finding, project: Path) -> ScenarioFile:
 
 def _folder(target: Target, project: Path) -> str:
     folder = target.folder
-    if folder == project.resolve():
+    if folder == project:
         return "str(PROJECT)"
-    if folder.is_relative_to(project.resolve()):
-        return f"str(PROJECT / {str(folder.relative_to(project.resolve()))!r})"
+    if folder.is_relative_to(project):
+        return f"str(PROJECT / {str(folder.relative_to(project))!r})"
     return repr(str(folder))
 
 
@@ -132,13 +133,13 @@ def _refuse(target: Target) -> None:
         raise CannotReproduce(f"`{target.module}` cannot be imported by name")
 
 
-def _imports(target: Target) -> str:
+def _imports(target: Target, needed: Iterable[str]) -> str:
     owner = target.owner
     if target.function is None:
         names = sorted({each for node in target.tree.body for each in _imported(node)})
         return _IMPORT_EACH.format(names=names)
     name = owner.name if owner is not None else target.function.name
-    return f"\nfrom {target.module} import {name}\n"
+    return f"\nfrom {target.module} import {', '.join(dict.fromkeys([name, *needed]))}\n"
 
 
 def _call(target: Target, maker: Maker) -> list[str]:

@@ -262,7 +262,7 @@ def _prove_finding(
 ) -> NoReturn:
     """Write the scenario of a finding, run it, and exit."""
     from fsrace_lint.cli.commands import prove_finding  # noqa: PLC0415  # loads the analysis
-    from fsrace_lint.explore import ExploreError, as_data, explore  # noqa: PLC0415  # as above
+    from fsrace_lint.explore import as_data, explore  # noqa: PLC0415  # as above
     from fsrace_lint.reproduce import stand_ins  # noqa: PLC0415  # as above
     from fsrace_lint.reproduce.target import CannotReproduce  # noqa: PLC0415  # as above
 
@@ -289,11 +289,7 @@ def _prove_finding(
         choices["expected"] = _exceptions(module, choices.pop("expect"))
         for name in missing:
             click.echo(visible(f"note: `{name}` is not installed; its functions do nothing here"), err=True)
-        try:
-            proof = prove_finding.prove(found, written, module, explore, **choices)
-        except ExploreError as error:
-            click.echo(f"Error: {_lines(str(error))}", err=True)
-            sys.exit(FAILED)
+        proof = prove_finding.prove(found, written, module, explore, **choices)
     _show_proof(proof, form, as_data)
     sys.exit({"proven": FOUND, "differs": FOUND, "passes": CLEAN}.get(proof.status, FAILED))
 
