@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from fsrace_lint.cli.commands.prove_finding import Proof
+    from fsrace_lint.cli.commands.prove_finding import Shown
     from fsrace_lint.explore import Result
 
 
@@ -62,6 +62,7 @@ Examples:
     type=click.Path(path_type=Path),
     help="With --finding, the file to write.  [default: `prove_STEM_LINE.py`]",
 )
+@click.option("--no-cache", is_flag=True, help="With --finding, neither read nor write the cache of checks.")
 @click.option(
     "--processes", type=click.IntRange(1, 26), default=2, show_default=True, help="Number of processes."
 )
@@ -208,8 +209,12 @@ def prove(
         _prove_finding(finding, scenario, scenario_file, choices, form, html)
     if scenario is None:
         raise click.UsageError("name FILE::FUNCTION, or use --finding FILE:LINE")
-    if scenario_file is not None:
-        raise click.UsageError("--scenario requires --finding")
+    for option, is_given in (
+        ("--scenario", scenario_file is not None),
+        ("--no-cache", choices.pop("no_cache")),
+    ):
+        if is_given:
+            raise click.UsageError(f"{option} requires --finding")
     file, _, name = scenario.partition("::")
     if not file or not name:
         what = "a function" if file else "a file"
@@ -270,7 +275,7 @@ def _prove_finding(
     given += ["--html"] if html is not None else []
     if scenario is not None or given:
         raise click.UsageError(f"--finding cannot be used with {given[0] if given else 'FILE::FUNCTION'}")
-    found = prove_finding.find(place)
+    found = prove_finding.find(place, no_cache=choices.pop("no_cache"))
     try:
         file, written = prove_finding.write(found, file)
     except CannotReproduce as error:
@@ -290,14 +295,15 @@ def _prove_finding(
         for name in missing:
             click.echo(visible(f"note: `{name}` is not installed; its functions do nothing here"), err=True)
         proof = prove_finding.prove(found, written, module, explore, **choices)
-    _show_proof(proof, form, as_data)
+    _show_proof(proof, found.finding.code, form, as_data)
     sys.exit({"proven": FOUND, "differs": FOUND, "passes": CLEAN}.get(proof.status, FAILED))
 
 
-def _show_proof(proof: Proof, form: str, as_data: Callable[[Result], dict[str, object]]) -> None:
+def _show_proof(proof: Shown, code: str, form: str, as_data: Callable[[Result], dict[str, object]]) -> None:
     result = proof.result
     if form == "json":
         data = {
+            "code": code,
             "status": proof.status,
             "text": proof.text,
             "result": None if result is None else as_data(result),

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from fsrace_lint.explore import Result
+    from fsrace_lint.explore.exploration_result import FailingSchedule
     from fsrace_lint.findings.finding import Finding
     from fsrace_lint.reproduce.scenario_file import ScenarioFile
 
-_NO_CHOICES: Final[dict[str, Any]] = {
+_CHOICES: Final[dict[str, Any]] = {
     "profile": "strict",
     "min_severity": None,
     "min_confidence": None,
@@ -38,7 +39,6 @@ _NO_CHOICES: Final[dict[str, Any]] = {
     "baseline": None,
     "no_baseline": True,
     "cache_dir": None,
-    "no_cache": False,
 }
 
 
@@ -49,7 +49,7 @@ class FoundPlace(NamedTuple):
     project: Path
 
 
-class Proof(NamedTuple):
+class Shown(NamedTuple):
     """What running the scenario of a finding has shown.
 
     Attributes:
@@ -65,11 +65,12 @@ class Proof(NamedTuple):
     details: str = ""
 
 
-def find(place: str) -> FoundPlace:
+def find(place: str, *, no_cache: bool) -> FoundPlace:
     """Return the finding at a place.
 
     Args:
         place: `FILE:LINE`.
+        no_cache: Whether the cache is neither read nor written.
 
     Returns:
         The most severe finding at this line.
@@ -81,7 +82,7 @@ def find(place: str) -> FoundPlace:
     if not file or not line.isdigit():
         raise click.UsageError(f"`{visible(place)}` is not a place; use FILE:LINE")
     watch = Watch({}, color=None)
-    ran, _ = run([Path(file)], dict(_NO_CHOICES), watch)
+    ran, _ = run([Path(file)], {**_CHOICES, "no_cache": no_cache}, watch)
     wanted = Path(file).resolve()
     here = [
         FoundPlace(finding, each.settings.root)
@@ -130,7 +131,7 @@ def write(found: FoundPlace, wanted: Path | None) -> tuple[Path, ScenarioFile]:
 
 def prove(
     found: FoundPlace, scenario: ScenarioFile, module: ModuleType, explore: Callable[..., Result], **how: Any
-) -> Proof:
+) -> Shown:
     """Run a scenario: alone, in multiple processes, and with each process killed at any call.
 
     Args:
@@ -152,16 +153,16 @@ def prove(
         alone = explore(module.run, **{**how, "processes": 1, "check": None, "crash": "none"})
         if alone.failure is not None:
             text = f"`{name}` fails with these arguments in one process: {alone.failure.text}"
-            return Proof("failed", text, alone, alone.failure.details)
+            return Shown("failed", text, alone, alone.failure.details)
         return _explored(found, name, module.run, explore, how)
     except ExploreError as error:
         first, _, details = str(error).partition("\n")
-        return Proof("failed", f"`{name}` cannot be run with these arguments: {first}", details=details)
+        return Shown("failed", f"`{name}` cannot be run with these arguments: {first}", details=details)
 
 
 def _explored(
     found: FoundPlace, name: str, run: Callable[..., Any], explore: Callable[..., Result], how: dict[str, Any]
-) -> Proof:
+) -> Shown:
     """Explore a function that can run in one process, without and with kills."""
     if not explore(run, **{**how, "processes": 1, "crash": "none"}).ok:
         # the function itself leaves an empty file
@@ -171,27 +172,25 @@ def _explored(
         killed = explore(run, **{**how, "crash": "kill"})
         result = killed if not killed.ok else result
     if result.failure is not None:
-        return _failing(found, name, result)
+        return _failing(found, name, result, result.failure)
     reaching = raising_if_reached(run, lines_at([found.finding.place]))
     reached = explore(reaching, **{**how, "check": None, "shrink": False}).failure
     if reached is None or ReachedError.__name__ not in reached.details:
-        return Proof("failed", f"`{name}` does not reach {_where(found)} with these arguments", result)
+        return Shown("failed", f"`{name}` does not reach {_where(found)} with these arguments", result)
     count = f"no failure in {result.schedules} interleavings"
     said = "every interleaving passes" if result.exhaustive else count
-    return Proof("passes", f"{said} of `{name}` with these arguments", result)
+    return Shown("passes", f"{said} of `{name}` with these arguments", result)
 
 
-def _failing(found: FoundPlace, name: str, result: Result) -> Proof:
+def _failing(found: FoundPlace, name: str, result: Result, failure: FailingSchedule) -> Shown:
     """Compare the decisive calls of a failing schedule with the lines of the finding."""
-    failure = result.failure
-    assert failure is not None
     last = {move.choice.rank: move for move in failure.moves}
     frames = [(file, line) for move in last.values() for file, line, _ in move.stack]
     frames += re.findall(r'File "([^"]+)", line (\d+)', failure.details)
     acting = [f"{os.path.realpath(file)}:{line}" for file, line in frames]
     if is_as_told(lines_of(found.finding), acting):
-        return Proof("proven", f"{found.finding.code} at {_where(found)} is proven", result)
-    return Proof("differs", f"`{name}` fails, but not at {_where(found)}", result)
+        return Shown("proven", f"{found.finding.code} at {_where(found)} is proven", result)
+    return Shown("differs", f"`{name}` fails, but not at {_where(found)}", result)
 
 
 def _where(found: FoundPlace) -> str:
