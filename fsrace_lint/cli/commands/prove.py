@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import ModuleType
 
-    from fsrace_lint.cli.commands.prove_finding import Proof
+    from fsrace_lint.cli.commands.prove_finding import Shown
     from fsrace_lint.explore import Result
 
 
@@ -105,6 +105,7 @@ Examples:
     type=click.Path(path_type=Path),
     help="With --finding, the file to write.  [default: `prove_STEM_LINE.py`]",
 )
+@click.option("--no-cache", is_flag=True, help="With --finding, neither read nor write the cache of checks.")
 @click.option(
     "--filesystem",
     metavar="NAMES",
@@ -230,8 +231,12 @@ def prove(
         _prove_finding(finding, scenario, scenario_file, choices, form, html)
     if scenario is None:
         raise click.UsageError("name FILE::FUNCTION, or use --finding FILE:LINE")
-    if scenario_file is not None:
-        raise click.UsageError("--scenario requires --finding")
+    for option, is_given in (
+        ("--scenario", scenario_file is not None),
+        ("--no-cache", choices.pop("no_cache")),
+    ):
+        if is_given:
+            raise click.UsageError(f"{option} requires --finding")
     file, _, name = scenario.partition("::")
     if not file or not name:
         what = "a function" if file else "a file"
@@ -284,7 +289,7 @@ def _prove_finding(
 ) -> NoReturn:
     """Write the scenario of a finding, run it, and exit."""
     from fsrace_lint.cli.commands import prove_finding  # noqa: PLC0415  # loads the analysis
-    from fsrace_lint.explore import ExploreError, as_data, explore  # noqa: PLC0415  # as above
+    from fsrace_lint.explore import as_data, explore  # noqa: PLC0415  # as above
     from fsrace_lint.reproduce import stand_ins  # noqa: PLC0415  # as above
     from fsrace_lint.reproduce.target import CannotReproduce  # noqa: PLC0415  # as above
 
@@ -292,7 +297,7 @@ def _prove_finding(
     given += ["--html"] if html is not None else []
     if scenario is not None or given:
         raise click.UsageError(f"--finding cannot be used with {given[0] if given else 'FILE::FUNCTION'}")
-    found = prove_finding.find(place)
+    found = prove_finding.find(place, no_cache=choices.pop("no_cache"))
     try:
         file, written = prove_finding.write(found, file)
     except CannotReproduce as error:
@@ -311,19 +316,16 @@ def _prove_finding(
         choices["expected"] = _exceptions(module, choices.pop("expect"))
         for name in missing:
             click.echo(visible(f"note: `{name}` is not installed; its functions do nothing here"), err=True)
-        try:
-            proof = prove_finding.prove(found, written, module, explore, **choices)
-        except ExploreError as error:
-            click.echo(f"Error: {_lines(str(error))}", err=True)
-            sys.exit(FAILED)
-    _show_proof(proof, form, as_data)
+        proof = prove_finding.prove(found, written, module, explore, **choices)
+    _show_proof(proof, found.finding.code, form, as_data)
     sys.exit({"proven": FOUND, "differs": FOUND, "passes": CLEAN}.get(proof.status, FAILED))
 
 
-def _show_proof(proof: Proof, form: str, as_data: Callable[[Result], dict[str, object]]) -> None:
+def _show_proof(proof: Shown, code: str, form: str, as_data: Callable[[Result], dict[str, object]]) -> None:
     result = proof.result
     if form == "json":
         data = {
+            "code": code,
             "status": proof.status,
             "text": proof.text,
             "result": None if result is None else as_data(result),
