@@ -231,7 +231,7 @@ def test_command_reports_and_exits_with_the_signal(sent: int, script: Path, plac
     reader, writer = os.pipe()
     state = place.parent / "state"
     command = ["-c", textwrap.dedent(COMMAND)]
-    process = started(command, place, writer, str(script), "--state", str(state))
+    process = started(command, place, writer, str(script), "--resume", str(state))
     os.close(writer)
     for _ in range(40):
         assert os.read(reader, 1) == b"."
@@ -299,7 +299,7 @@ def test_resumed_searches_add_up(number: int, preemptions: int | None, tmp_path:
         result = explore(
             two_directories,
             preemptions=preemptions,
-            state=state,
+            resume=state,
             progress=progress,
             raise_signals=False,
         )
@@ -316,7 +316,7 @@ def test_search_continues_after_its_limit(tmp_path: Path) -> None:
     whole = explore(two_directories)
     parts: list[Result] = []
     while not parts or (tmp_path / "state").exists():
-        parts.append(explore(two_directories, state=tmp_path / "state", max_schedules=10))
+        parts.append(explore(two_directories, resume=tmp_path / "state", max_schedules=10))
     assert [part.schedules for part in parts] == [*range(10, whole.schedules, 10), whole.schedules]
     assert [part.exhaustive for part in parts] == [part is parts[-1] for part in parts]
 
@@ -324,8 +324,8 @@ def test_search_continues_after_its_limit(tmp_path: Path) -> None:
 def test_resumed_search_finds_the_same_failure(tmp_path: Path) -> None:
     whole = explore(create_twice, shrink=False)
     state = tmp_path / "state"
-    assert explore(create_twice, state=state, max_schedules=1).ok
-    result = explore(create_twice, state=state, shrink=False)
+    assert explore(create_twice, resume=state, max_schedules=1).ok
+    result = explore(create_twice, resume=state, shrink=False)
     assert result.failure == whole.failure
     assert result.schedules == whole.schedules
     assert not state.exists()
@@ -333,17 +333,17 @@ def test_resumed_search_finds_the_same_failure(tmp_path: Path) -> None:
 
 def test_state_of_another_search_is_rejected(tmp_path: Path) -> None:
     state = tmp_path / "state"
-    explore(two_directories, state=state, max_schedules=1)
+    explore(two_directories, resume=state, max_schedules=1)
     saved = state.read_bytes()
     for function, options in ((shared_log, {}), (two_directories, {"filesystem": "nfs"})):
         with pytest.raises(ExploreError, match="is a search of other code, or with other options"):
-            explore(function, state=state, **options)  # type: ignore[arg-type]
+            explore(function, resume=state, **options)  # type: ignore[arg-type]
     state.write_bytes(b"text")
     with pytest.raises(ExploreError, match="is not a saved search"):
-        explore(two_directories, state=state)
+        explore(two_directories, resume=state)
     # a foreign pickle runs no code
     head = saved.partition(b"\n")[0]
     state.write_bytes(head + b"\ncos\nmkdir\n(S'" + os.fsencode(tmp_path / "made") + b"'\ntR.")
     with pytest.raises(ExploreError, match=r"is damaged: unexpected os\.mkdir"):
-        explore(two_directories, state=state)
+        explore(two_directories, resume=state)
     assert not (tmp_path / "made").exists()

@@ -46,14 +46,14 @@ class _Grouped(Grouped):
     groups: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Scenario": (
             *("processes", "nodes", "distributed", "setup", "check", "agree", "expect", "allow_outside"),
-            *("finding", "scenario_file"),
+            *("finding", "scenario_file", "no_cache"),
         ),
         "Filesystem and failures": (
             *("filesystem", "crash", "power_loss", "power_loss_unordered", "kills", "restarts", "same_pids"),
             "faults",
         ),
         "Search": (
-            *("max_schedules", "preemptions", "samples", "seed", "state", "max_calls", "step_timeout"),
+            *("max_schedules", "preemptions", "samples", "seed", "resume", "max_calls", "step_timeout"),
             "replay",
         ),
         "Report": ("shrink", "shrink_runs", "form", "html"),
@@ -161,7 +161,7 @@ Examples:
 )
 @click.option("--seed", type=int, default=0, help="Seed for the random schedules.")
 @click.option(
-    "--state",
+    "--resume",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Save a systematic search that stops before its end in FILE, and continue it from there.",
@@ -264,7 +264,7 @@ def prove(
     click.echo(f"{count(result.runs, 'run')} in {result.seconds:.1f} s", err=True)
     if result.interrupted:
         name = signal.Signals(result.interrupted).name
-        saved = f"; the same command continues from {choices['state']}" if choices["state"] else ""
+        saved = f"; the same command continues from {choices['resume']}" if choices["resume"] else ""
         told = f"Interrupted by {name} after {count(result.schedules, 'interleaving')}{saved}"
         click.echo(visible(told), err=True)
         sys.exit(128 + result.interrupted)
@@ -293,7 +293,7 @@ def _prove_finding(
     from fsrace_lint.reproduce import stand_ins  # noqa: PLC0415  # as above
     from fsrace_lint.reproduce.target import CannotReproduce  # noqa: PLC0415  # as above
 
-    given = [f"--{name}" for name in ("setup", "check", "replay", "state") if choices[name] is not None]
+    given = [f"--{name}" for name in ("setup", "check", "replay", "resume") if choices[name] is not None]
     given += ["--html"] if html is not None else []
     if scenario is not None or given:
         raise click.UsageError(f"--finding cannot be used with {given[0] if given else 'FILE::FUNCTION'}")
@@ -309,7 +309,7 @@ def _prove_finding(
             visible(f"note: nothing shows what `{name}` is; an object without attributes is passed"), err=True
         )
     _take_model(choices)
-    del choices["replay"], choices["state"]
+    del choices["replay"], choices["resume"]
     # the function can import more
     with stand_ins.for_missing_modules(found.project) as missing:
         module = _loaded(file)
