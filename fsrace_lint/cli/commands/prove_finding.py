@@ -176,7 +176,7 @@ def _judged(found: FoundPlace, name: str, result: Result) -> Proof:
     failure = result.failure
     if failure is None:
         said = (
-            "every interleaving passes"
+            ("every interleaving passes" + (", under an assumption" if result.assumed else ""))
             if result.exhaustive
             else f"no failure in {result.schedules} interleavings"
         )
