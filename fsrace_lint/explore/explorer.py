@@ -74,7 +74,7 @@ def explore(
     shrink: bool = True,
     shrink_runs: int = Bounds().shrink_runs,
     replay: str | None = None,
-    state: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
     progress: Callable[[Progress], object] | None = None,
     raise_signals: bool = True,
 ) -> Result:
@@ -113,7 +113,7 @@ def explore(
         shrink: Whether to minimize the failing schedule.
         shrink_runs: The maximum number of runs that minimize the failing schedule.
         replay: The token of the only schedule to run.
-        state: A file for the systematic search. A search that stops before its end is saved in it, and a
+        resume: A file for the systematic search. A search that stops before its end is saved in it, and a
             search that finds it continues there.
         progress: Is called between two runs.
         raise_signals: Whether a signal that has stopped the search, such as Ctrl-C, has its usual effect at
@@ -153,7 +153,7 @@ def explore(
     if token is not None:
         scenario = token.applied_to(scenario).validated()
     bounds = Bounds(max_schedules, preemptions, samples, seed, shrink_runs if shrink else 0)
-    watch = _Watch(progress or (lambda _: None), None if state is None else Path(state))
+    watch = _Watch(progress or (lambda _: None), None if resume is None else Path(resume))
     result = _explored(scenario, bounds, token, watch)
     if result.interrupted and raise_signals:
         try:

@@ -89,7 +89,7 @@ class _Story:
     def between(self, last: int) -> Reason | None:
         """Find a change by another process between a call and an earlier call of the same process."""
         mine = self._moves[last]
-        if mine.choice.given not in (TRUTH, KILLED):
+        if mine.choice.given > TRUTH:
             return Reason(f"step {last + 1} ({mine.name} {mine.target}) got a stale answer", (last + 1,))
         for kinds in (_KINDS[:3], _KINDS):
             for changed in self._others(mine, last):

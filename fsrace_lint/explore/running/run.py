@@ -558,7 +558,7 @@ class ScheduleRun:
 
     def name_of_lock(self, lock: AdvisoryLock) -> Name:
         """Return the name of a lock in footprints."""
-        return self._name(("lock", lock.inode, ""))
+        return self._name(lock.key)
 
     def _name(self, key: Key) -> Name:
         kind, inode, name = key
