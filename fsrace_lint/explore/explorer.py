@@ -333,7 +333,10 @@ class _Explorer:
         if self._watch.file is None:
             return
         identity = saved_search.digest(self._director.scenario, self._bounds)
-        found = saved_search.load(self._watch.file, identity, searches)
+        lifetimes = self._director.scenario.lifetimes
+        found = saved_search.load(self._watch.file, identity, searches, lifetimes=lifetimes)
+        if found.get("lifetimes") and not lifetimes:
+            self._director.follow_lifetimes()
         self._schedules = found.get("schedules", 0)
         self._few = found.get("few", 0)
         self._notes = found.get("notes", [])
@@ -351,6 +354,7 @@ class _Explorer:
             file.unlink(missing_ok=True)
             return
         counts = {
+            "lifetimes": self._director.scenario.lifetimes,
             "schedules": self._schedules,
             "few": self._few,
             "notes": self._notes,
