@@ -74,7 +74,7 @@ def explore(
     shrink: bool = True,
     shrink_runs: int = Bounds().shrink_runs,
     replay: str | None = None,
-    state: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
     progress: Callable[[Progress], object] | None = None,
     raise_signals: bool = True,
 ) -> Result:
@@ -113,7 +113,7 @@ def explore(
         shrink: Whether to minimize the failing schedule.
         shrink_runs: The maximum number of runs that minimize the failing schedule.
         replay: The token of the only schedule to run.
-        state: A file for the systematic search. A search that stops before its end is saved in it, and a
+        resume: A file for the systematic search. A search that stops before its end is saved in it, and a
             search that finds it continues there.
         progress: Is called between two runs.
         raise_signals: Whether a signal that has stopped the search, such as Ctrl-C, has its usual effect at
@@ -153,7 +153,7 @@ def explore(
     if token is not None:
         scenario = token.applied_to(scenario).validated()
     bounds = Bounds(max_schedules, preemptions, samples, seed, shrink_runs if shrink else 0)
-    watch = _Watch(progress or (lambda _: None), None if state is None else Path(state))
+    watch = _Watch(progress or (lambda _: None), None if resume is None else Path(resume))
     result = _explored(scenario, bounds, token, watch)
     if result.interrupted and raise_signals:
         try:
@@ -236,6 +236,7 @@ class _Explorer:
         self._followed: set[tuple[str, str]] = set()
         self._schedules = 0
         self._crash_bound = ""
+        self._assumed: set[str] = set()
         self._width = shutil.get_terminal_size((0, 0)).columns
 
     def search(self) -> Result:
@@ -328,27 +329,21 @@ class _Explorer:
         return Progress(self._schedules, self._director.runs, seconds, most, self._stage)
 
     def _load(self, *searches: Dpor | Bounded) -> None:
-        """Continue a saved search.
-
-        Raises:
-            LifetimesMatter: It has found this already.
-        """
+        """Continue a saved search."""
         if self._watch.file is None:
             return
-        scenario = self._director.scenario
-        saved = saved_search.load(self._watch.file, saved_search.digest(scenario, self._bounds))
-        if saved is None:
-            return
-        found = saved.counts
-        if found["lifetimes"] != scenario.lifetimes:
-            if not scenario.lifetimes:
-                raise LifetimesMatter
-            return  # its moves are not all that matter
-        saved.restore(searches)
-        self._schedules, self._few = found["schedules"], found["few"]
-        self._notes, self._crash_bound = found["notes"], found["crash_bound"]
-        self._unfollowed = {(what, place): text for what, place, text in found["unfollowed"]}
-        self._followed = {(name, where) for name, where in found["followed"]}
+        identity = saved_search.digest(self._director.scenario, self._bounds)
+        lifetimes = self._director.scenario.lifetimes
+        found = saved_search.load(self._watch.file, identity, searches, lifetimes=lifetimes)
+        if found.get("lifetimes") and not lifetimes:
+            self._director.follow_lifetimes()
+        self._schedules = found.get("schedules", 0)
+        self._few = found.get("few", 0)
+        self._notes = found.get("notes", [])
+        self._crash_bound = found.get("crash_bound", "")
+        self._assumed = set(found.get("assumed", []))
+        self._unfollowed = {(what, place): text for what, place, text in found.get("unfollowed", [])}
+        self._followed = {(name, where) for name, where in found.get("followed", [])}
 
     def _save(self, *searches: Dpor | Bounded, is_over: bool) -> None:
         """Save a search that is not over, so that the next one continues it."""
@@ -364,6 +359,7 @@ class _Explorer:
             "few": self._few,
             "notes": self._notes,
             "crash_bound": self._crash_bound,
+            "assumed": sorted(self._assumed | self._director.endless),
             "unfollowed": [[*key, text] for key, text in self._unfollowed.items()],
             "followed": sorted(self._followed),
         }
@@ -499,6 +495,15 @@ class _Explorer:
         unfollowed = tuple(self._unfollowed.values())
         covered = Coverage(len(self._followed), len(unfollowed), unfollowed)
         notes = (*unfollowed, *self._notes)
+        loops = tuple(sorted(self._assumed | self._director.endless)) if failing is None else ()
         return Result(
-            failing is None, self._schedules, exhaustive, failing, 0.0, notes, bound, coverage=covered
+            failing is None,
+            self._schedules,
+            exhaustive,
+            failing,
+            0.0,
+            notes,
+            bound,
+            coverage=covered,
+            assumed=tuple(f"the retry loop {loop} ends only if another process moves" for loop in loops),
         )

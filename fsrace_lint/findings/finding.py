@@ -174,6 +174,19 @@ class Related(msgspec.Struct, frozen=True):
     role: Role = Role.PLACE
 
 
+class Proof(msgspec.Struct, frozen=True):
+    """What running the code of a finding has shown.
+
+    Attributes:
+        status: "proven" if an interleaving fails at the place of the finding, "differs" if one fails
+            elsewhere, "passes" if none fails, and "failed" if the code cannot be run.
+        text: How it fails, or why nothing is proven.
+    """
+
+    status: str
+    text: str
+
+
 class Finding(msgspec.Struct, frozen=True):
     """A hazard at a place.
 
@@ -194,6 +207,7 @@ class Finding(msgspec.Struct, frozen=True):
         scenario: The processes that run the place at the same time: `ranks` of one job, `workers` of one
             process, processes with `imports` of the module, `calls` by any process, or two `commands`.
             `crash` if one process that is killed in between is enough. Empty if one process runs it.
+        proof: What running the code has shown. None if it was not run.
     """
 
     code: str
@@ -209,6 +223,7 @@ class Finding(msgspec.Struct, frozen=True):
     fix: Fix | None = None
     confidence: str = "high"
     scenario: str = ""
+    proof: Proof | None = None
 
     @property
     def is_certain(self) -> bool:

@@ -81,6 +81,8 @@ class ListingCalls(Calls):
 class DirectoryEntry:
     """An entry of `os.scandir()`: its type is included, and everything else needs a separate call.
 
+    As in CPython, the answer of each call is kept.
+
     Args:
         name: The name.
         mode: The file type when the directory was read.
@@ -95,6 +97,7 @@ class DirectoryEntry:
         self.name: Any = os.fsencode(name) if encode else name
         self.path: Any = os.fsencode(path) if encode else path
         self._descriptor = descriptor
+        self._known: dict[bool, os.stat_result] = {}
 
     def __fspath__(self) -> Any:
         return self.path
@@ -124,7 +127,10 @@ class DirectoryEntry:
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
         """Return the status of the entry."""
-        return os.stat(self.path, dir_fd=self._descriptor, follow_symlinks=follow_symlinks)
+        follow = follow_symlinks and stat.S_ISLNK(self._mode)
+        if follow not in self._known:
+            self._known[follow] = os.stat(self.path, dir_fd=self._descriptor, follow_symlinks=follow)
+        return self._known[follow]
 
     def _is(self, test: Callable[[int], bool], *, follow: bool) -> bool:
         if not follow or not stat.S_ISLNK(self._mode):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.findings.finding import Role
 from fsrace_lint.report.layout import Line, Mark, Page, arrow, bar, header, marked, note, with_gutter
-from fsrace_lint.report.provenance import help_text, processes_note
+from fsrace_lint.report.provenance import help_text, processes_note, proof_note
 from fsrace_lint.report.text import compose
 from fsrace_lint.report.words import count
 
@@ -42,7 +42,7 @@ def _body(findings: Sequence[Finding], page: Page) -> Iterator[Line]:
 def _cause(finding: Finding) -> tuple[object, ...]:
     """Return a key that findings of one cause share, such as copies of a function in multiple files."""
     fix = finding.fix and (finding.fix.description, finding.fix.applicability)
-    return finding.code, finding.message, finding.severity, finding.confidence, fix
+    return finding.code, finding.message, finding.severity, finding.confidence, fix, finding.proof
 
 
 def _second(finding: Finding) -> Related | None:
@@ -58,6 +58,8 @@ def _finding(finding: Finding, others: Sequence[Place], page: Page) -> list[Line
     shown = {place: mark for place, mark in marks.items() if page.shows(place)}
     page = with_gutter(page, shown)
     notes = [] if finding.witness is None else [("note", processes_note(finding), "")]
+    if finding.proof is not None:
+        notes.append(("note", proof_note(finding.proof), ""))
     if others:
         places = others if len(others) <= _LISTED + 1 else others[:_LISTED]
         listed = ", ".join(f"{place.path}:{place.span.line}" for place in places)

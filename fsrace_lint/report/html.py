@@ -14,6 +14,7 @@ from fsrace_lint.report.page.document import document
 from fsrace_lint.report.page.frames import frames
 from fsrace_lint.report.page.lanes import timeline
 from fsrace_lint.report.page.markup import Markup, join, prose, tag
+from fsrace_lint.report.provenance import proof_note
 from fsrace_lint.report.words import count
 
 if TYPE_CHECKING:
@@ -225,6 +226,7 @@ def _body(finding: Finding, lines: Lines, preview: Preview | None, source: Sourc
         join(["in ", tag("code", within)]) if within else "at module level",
         tag("span", _EVIDENCE.get(finding.evidence, "")),
         tag("span", f"{finding.confidence} confidence"),
+        tag("span", proof_note(finding.proof)) if finding.proof else "",
         "reported only with the strict profile" if finding.strict else "",
     ]
     facts = tag("ul", *(tag("li", fact) for fact in about if fact), class_="about")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from fsrace_lint.files.source import Source
     from fsrace_lint.files.spans import Place
-    from fsrace_lint.findings.finding import Finding, Fix, Related, Silenced, Suppression, Witness
+    from fsrace_lint.findings.finding import Finding, Fix, Proof, Related, Silenced, Suppression, Witness
     from fsrace_lint.report import Options, Outcome
 
 VERSION: Final = 1
@@ -63,7 +63,12 @@ def _finding(finding: Finding) -> Json:
         "related": [_related(related) for related in finding.related],
         "witness": witness(finding.witness) if finding.witness else None,
         "fix": _fix(finding.fix) if finding.fix else None,
+        **({"proof": _proof(finding.proof)} if finding.proof else {}),
     }
+
+
+def _proof(proof: Proof) -> Json:
+    return {"status": proof.status, "text": proof.text}
 
 
 def _suppression(held: Suppression) -> Json:

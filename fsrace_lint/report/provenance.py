@@ -10,8 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fsrace_lint.files.spans import Place
-    from fsrace_lint.findings.finding import Finding, Fix
+    from fsrace_lint.findings.finding import Finding, Fix, Proof
 
+PROVEN: Final = "proven"
+"""The status of a finding that a run has proven."""
 _SHOWN_CALLS: Final = 2
 _CALLED: Final = ", called from "
 _SCENARIOS: Final[Mapping[str, str]] = {
@@ -46,6 +48,16 @@ def confidence(finding: Finding) -> str:
     return f"[{finding.confidence} confidence]"
 
 
+def proof_note(proof: Proof) -> str:
+    """Return a sentence about a run of the code of a finding."""
+    return f"proven by a run: {proof.text}" if proof.status == PROVEN else f"not proven: {proof.text}"
+
+
+def proof_mark(finding: Finding) -> str:
+    """Return ` [proven]` for a finding that a run has proven, otherwise an empty string."""
+    return f" [{PROVEN}]" if finding.proof is not None and finding.proof.status == PROVEN else ""
+
+
 def with_outcome(finding: Finding) -> list[tuple[str, str]]:
     """Return the code, the message, and the outcome in one line; `[*]` marks a safe fix."""
     is_safe = finding.fix is not None and finding.fix.applicability is Applicability.SAFE
@@ -55,6 +67,7 @@ def with_outcome(finding: Finding) -> list[tuple[str, str]]:
         (" [*]" if is_safe else "", "safe"),
         (f" {finding.message}{outcome}", ""),
         (f" [{finding.severity.value}, {finding.confidence} confidence]", "dim"),
+        (proof_mark(finding), "outcome"),
     ]
 
 

@@ -115,6 +115,8 @@ def _properties(finding: Finding, preview: Preview | None) -> dict[str, Json]:
         "evidence": finding.evidence,
         "strict": finding.strict,
     }
+    if finding.proof:
+        properties["proof"] = {"status": finding.proof.status, "text": visible(finding.proof.text)}
     if finding.fix:
         properties["fix"] = visible(finding.fix.description)
         properties["applicability"] = finding.fix.applicability.value

@@ -19,7 +19,7 @@ from fsrace_lint.report.layout import (
     with_gutter,
     wrap,
 )
-from fsrace_lint.report.provenance import help_text, processes_note
+from fsrace_lint.report.provenance import help_text, processes_note, proof_note
 from fsrace_lint.report.text import compose
 from fsrace_lint.report.words import visible
 
@@ -63,6 +63,8 @@ def _finding(finding: Finding, page: Page) -> list[Line]:
     below = [] if finding.witness is None else _witness(finding.witness, page)
     if finding.scenario or finding.evidence == "none":
         below += note("note", processes_note(finding), "", page)
+    if finding.proof is not None:
+        below += note("note", proof_note(finding.proof), "", page)
     if finding.fix is not None:
         below += note("help", help_text(finding.fix), finding.fix.applicability.value, page)
     return [*lines, *[bar(page)] * (bool(below) and lines[-1] != bar(page)), *below]

@@ -10,6 +10,7 @@ from fsrace_lint.reproduce.usage import Use, parameters, uses
 from fsrace_lint.reproduce.values import Maker
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from fsrace_lint.findings.finding import Finding
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 _HEAD: Final = '''\
 """Runs `{name}` of {path} in multiple processes, for {code} at line {line}.
 
-`fsrace-lint prove --finding` wrote this file. Correct the arguments where they are not what the code expects, and run:
-fsrace-lint prove {{file}}::run
+`fsrace-lint prove --finding` wrote this file. Correct the arguments where the code expects others, and run
+`fsrace-lint prove {{file}}::run`.
 """
 
 import contextlib
@@ -38,6 +39,21 @@ sys.path[:0] = [{folders}]
 sys.argv = [{argv!r}]
 {imports}
 
+'''
+
+
+_IMPORT_EACH: Final = """
+for name in {names!r}:
+    with contextlib.suppress(Exception):
+        importlib.import_module(name)
+"""
+_CHECK: Final = '''\
+def check(root):
+    """Reject a file that is there but empty, as a process that reads it now would see it."""
+    for folder, _, names in os.walk(root):
+        for name in names:
+            path = Path(folder, name)
+            assert path.stat().st_size, f"{path.relative_to(root)} is empty"
 '''
 
 
@@ -70,7 +86,7 @@ def scenario_of(finding: Finding, project: Path) -> ScenarioFile:
     Raises:
         CannotReproduce: The function cannot be called.
     """
-    target = target_of(finding, project)
+    target, project = target_of(finding), project.resolve()
     _refuse(target)
     known = {each.name: each for each, owner in functions(target.tree) if owner is None}
     classes = {each.name: each for each in ast.walk(target.tree) if isinstance(each, ast.ClassDef)}
@@ -78,13 +94,13 @@ def scenario_of(finding: Finding, project: Path) -> ScenarioFile:
     lines = _call(target, maker)
     head = _HEAD.format(
         name=target.name,
-        path=finding.place.path,
+        path=target.file.relative_to(project) if target.file.is_relative_to(project) else target.file,
         code=finding.code,
         line=finding.place.span.line,
-        project=str(project.resolve()),
+        project=str(project),
         folders=", ".join(dict.fromkeys([_folder(target, project), "str(PROJECT)", *_sources(project)])),
         argv=target.file.name,
-        imports=_imports(target),
+        imports=_imports(target, maker.names),
     )
     text = head.replace("{file}", f"prove_{target.file.stem}_{finding.place.span.line}.py")
     text += _setup(maker.files) + _body(lines) + _CHECK
@@ -94,10 +110,10 @@ def scenario_of(finding: Finding, project: Path) -> ScenarioFile:
 
 def _folder(target: Target, project: Path) -> str:
     folder = target.folder
-    if folder == project.resolve():
+    if folder == project:
         return "str(PROJECT)"
-    if folder.is_relative_to(project.resolve()):
-        return f"str(PROJECT / {str(folder.relative_to(project.resolve()))!r})"
+    if folder.is_relative_to(project):
+        return f"str(PROJECT / {str(folder.relative_to(project))!r})"
     return repr(str(folder))
 
 
@@ -117,13 +133,13 @@ def _refuse(target: Target) -> None:
         raise CannotReproduce(f"`{target.module}` cannot be imported by name")
 
 
-def _imports(target: Target) -> str:
+def _imports(target: Target, needed: Iterable[str]) -> str:
     owner = target.owner
     if target.function is None:
         names = sorted({each for node in target.tree.body for each in _imported(node)})
-        return f"\nfor name in {names!r}:\n    with contextlib.suppress(Exception):\n        importlib.import_module(name)\n"
-    name = owner.name if owner is not None else target.function.name if target.function is not None else ""
-    return f"\nfrom {target.module} import {name}\n"
+        return _IMPORT_EACH.format(names=names)
+    name = owner.name if owner is not None else target.function.name
+    return f"\nfrom {target.module} import {', '.join(dict.fromkeys([name, *needed]))}\n"
 
 
 def _call(target: Target, maker: Maker) -> list[str]:
@@ -187,13 +203,3 @@ def _setup(files: dict[str, None]) -> str:
 
 def _body(lines: list[str]) -> str:
     return "def run(root, rank):\n" + "\n".join(f"    {line}" for line in lines) + "\n\n\n"
-
-
-_CHECK: Final = '''\
-def check(root):
-    """Reject a file that is there but empty, as a process that reads it now would see it."""
-    for folder, _, names in os.walk(root):
-        for name in names:
-            path = Path(folder, name)
-            assert path.stat().st_size, f"{path.relative_to(root)} is empty"
-'''

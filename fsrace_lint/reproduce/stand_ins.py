@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.machinery
+import inspect
 import operator
+import os
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+
+_OF_IMPORTS: Final = (
+    __file__,
+    importlib.__file__,
+    "<frozen importlib._bootstrap>",
+    "<frozen importlib._bootstrap_external>",
+)
+"""The files whose code runs between an import and a finder."""
 
 
 class StandIn(dict[Any, Any]):
@@ -114,10 +126,10 @@ class _Finder:
         return importlib.machinery.ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
 
     def _is_asked_by_project(self) -> bool:
-        frame = sys._getframe(2)
-        while frame.f_back is not None and "importlib" in frame.f_code.co_filename:
+        frame = inspect.currentframe()
+        while frame is not None and frame.f_code.co_filename in _OF_IMPORTS:
             frame = frame.f_back
-        return frame.f_code.co_filename.startswith(f"{self._project}/")
+        return frame is not None and frame.f_code.co_filename.startswith(f"{self._project}{os.sep}")
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
         """Return the stand-in."""
@@ -138,8 +150,8 @@ def for_missing_modules(project: Path) -> Iterator[dict[str, None]]:
         The top-level modules that are replaced, to be read later.
     """
     finder = _Finder(project.resolve())
-    sys.meta_path.append(finder)  # type: ignore[arg-type]
+    sys.meta_path.append(finder)
     try:
         yield finder.missing
     finally:
-        sys.meta_path.remove(finder)  # type: ignore[arg-type]
+        sys.meta_path.remove(finder)

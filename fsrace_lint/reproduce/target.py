@@ -22,7 +22,7 @@ class Target(NamedTuple):
     """The function that a scenario calls.
 
     Attributes:
-        file: The file that defines it.
+        file: The file that defines it, without symbolic links.
         tree: The syntax tree of the file.
         function: The function; None if the finding is in module code.
         owner: Its class, if it is a method.
@@ -45,12 +45,11 @@ class Target(NamedTuple):
         return f"{self.owner.name}.{self.function.name}" if self.owner is not None else self.function.name
 
 
-def target_of(finding: Finding, root: Path) -> Target:
+def target_of(finding: Finding) -> Target:
     """Find the outermost function around a finding.
 
     Args:
-        finding: The finding.
-        root: The directory that its paths are relative to.
+        finding: The finding. Its path is relative to the current directory, or absolute.
 
     Returns:
         The function, or the module code.
@@ -58,12 +57,12 @@ def target_of(finding: Finding, root: Path) -> Target:
     Raises:
         CannotReproduce: The file cannot be read.
     """
-    file = root / finding.place.path
+    file = Path(finding.place.path).resolve()
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError) as error:
-        raise CannotReproduce(f"cannot read {finding.place.path}: {error}") from None
-    folder, module = _module_of(file.resolve(), tree)
+        raise CannotReproduce(f"{finding.place.path} cannot be read: {error}") from None
+    folder, module = _module_of(file, tree)
     line = finding.place.span.line
     for function, owner in functions(tree):
         if function.lineno <= line <= (function.end_lineno or line):

@@ -1,4 +1,4 @@
-"""How code uses a name, read from its syntax: as a path, a number, a sequence, or an object with attributes."""
+"""How code uses a name, read from its syntax: as a path, a number, a list, or an object with attributes."""
 
 from __future__ import annotations
 
@@ -12,32 +12,26 @@ if TYPE_CHECKING:
 
 DEPTH: Final = 3
 """How many calls of functions of the same file are followed."""
-_PATH_MODULES: Final = ("os", "os.path", "shutil", "glob", "tarfile", "zipfile", "pathlib")
-_NO_PATHS: Final = ("os.environ.get", "os.getenv", "os.kill", "os.system", "os.environ.setdefault")
-_READS: Final = (
-    "remove",
-    "unlink",
-    "rename",
-    "replace",
-    "move",
-    "copy",
-    "copy2",
-    "copyfile",
-    "getsize",
-    "stat",
+_PATH_MODULES: Final = ("os.", "shutil.", "glob.", "tarfile.", "zipfile.", "pathlib.")
+_NO_PATHS: Final = frozenset(["os.environ.get", "os.getenv", "os.kill", "os.system", "os.environ.setdefault"])
+_READS: Final = frozenset(
+    ["remove", "unlink", "rename", "replace", "move", "copy", "copy2", "copyfile", "getsize", "stat"]
 )
-_LISTS: Final = ("rmtree", "listdir", "scandir", "walk", "copytree", "rmdir", "iterdir")
-_CREATES: Final = ("makedirs", "mkdir")
-_OF_PATHS: Final = frozenset(
-    ["exists", "is_dir", "is_file", "mkdir", "joinpath", "with_suffix", "with_name", "parent", "parents", "stem", "suffix", "iterdir", "glob", "rglob", "open", "write_text", "write_bytes", "read_text", "read_bytes", "unlink", "touch", "resolve", "absolute", "as_posix", "rename"]
+_LISTS: Final = frozenset(["rmtree", "listdir", "scandir", "walk", "copytree", "rmdir", "iterdir"])
+_CREATES: Final = frozenset(["makedirs", "mkdir"])
+_OF_SEQUENCES: Final = frozenset(
+    ["len", "enumerate", "sorted", "sum", "zip", "set", "list", "tuple", "max", "min"]
 )
-_OF_TEXTS: Final = frozenset(
-    ["split", "rsplit", "strip", "lstrip", "rstrip", "startswith", "endswith", "format", "lower", "upper", "encode", "replace", "rfind", "find", "join", "splitlines", "removeprefix", "removesuffix", "partition", "rpartition"]
-)
-_OF_DICTS: Final = frozenset(["items", "keys", "values", "get", "update", "setdefault", "pop", "copy"])
-_OF_LISTS: Final = frozenset(["append", "extend", "sort", "insert", "remove", "index", "reverse"])
-_MIXED: Final = frozenset(("replace", "rename", "pop", "copy", "remove", "index", "open"))
-"""Methods of multiple types, which do not show the type."""
+_METHODS: Final[Mapping[str, str]] = {
+    "Path": "exists is_dir is_file mkdir joinpath with_suffix with_name parent parents stem suffix iterdir"
+    " glob rglob write_text write_bytes read_text read_bytes unlink touch resolve absolute as_posix",
+    "text": "split rsplit strip lstrip rstrip startswith endswith format lower upper encode rfind find join"
+    " splitlines removeprefix removesuffix partition rpartition",
+    "dict": "items keys values get update setdefault",
+    "list": "append extend sort insert reverse",
+}
+"""The methods that only one type has, by type."""
+_TYPE_OF: Final = {name: kind for kind, names in _METHODS.items() for name in names.split()}
 
 
 class Use:
@@ -51,6 +45,7 @@ class Use:
     """
 
     def __init__(self) -> None:
+        """Create the use of a name that nothing uses yet."""
         self.kinds: set[str] = set()
         self.attributes: dict[str, Use] = {}
         self.keys: dict[str, Use] = {}
@@ -143,14 +138,8 @@ class _Reader(ast.NodeVisitor):
         use = self._use(node.value)
         if use is None:
             return
-        for names, kind in (
-            (_OF_PATHS, "Path"),
-            (_OF_TEXTS, "text"),
-            (_OF_DICTS, "dict"),
-            (_OF_LISTS, "list"),
-        ):
-            if last in names and last not in _MIXED:
-                use.kinds.add(kind)
+        if last in _TYPE_OF:
+            use.kinds.add(_TYPE_OF[last])
         if last in _CREATES:
             use.kinds.add("created")
         elif last in ("unlink", "read_text", "read_bytes"):
@@ -159,16 +148,14 @@ class _Reader(ast.NodeVisitor):
 
     def _arguments(self, node: ast.Call, name: str, last: str) -> None:
         given = [*node.args, *(each.value for each in node.keywords)]
-        is_of_paths = (
-            name.startswith(tuple(f"{module}." for module in _PATH_MODULES)) and name not in _NO_PATHS
-        )
+        is_of_paths = name.startswith(_PATH_MODULES) and name not in _NO_PATHS
         for position, value in enumerate(given):
             if is_of_paths or (name in ("open", "Path") and position == 0):
                 self._note(value, "path")
                 self._note_access(node, value, last, position)
-            elif name == "range" or name in ("int", "float"):
+            elif name in ("range", "int", "float"):
                 self._note(value, "number")
-            elif name in ("len", "enumerate", "sorted", "sum", "zip", "set", "list", "tuple", "max", "min"):
+            elif name in _OF_SEQUENCES:
                 self._note(value, "list")
 
     def _note_access(self, node: ast.Call, value: ast.expr, last: str, position: int) -> None:
@@ -178,9 +165,7 @@ class _Reader(ast.NodeVisitor):
             self._note(value, "joined")
         elif last in _LISTS and position == 0:
             self._note(value, "listed")
-        elif (last in _READS and position == 0) or (last == "open" and not any(
-            isinstance(each, ast.Constant) and str(each.value)[:1] in "wax" for each in node.args[1:]
-        )):
+        elif (last in _READS and position == 0) or (last == "open" and not _creates(node)):
             self._note(value, "read")
 
     def _follow(self, node: ast.Call, name: str) -> None:
@@ -277,9 +262,9 @@ class _Reader(ast.NodeVisitor):
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
         """Record a directory at the start of a path."""
         first, *rest = node.values
-        if isinstance(first, ast.FormattedValue) and rest and isinstance(rest[0], ast.Constant):
-            if str(rest[0].value).startswith("/"):
-                self._note(first.value, "joined")
+        after = rest[0].value if rest and isinstance(rest[0], ast.Constant) else ""
+        if isinstance(first, ast.FormattedValue) and str(after).startswith("/"):
+            self._note(first.value, "joined")
         self.generic_visit(node)
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> None:
@@ -288,6 +273,12 @@ class _Reader(ast.NodeVisitor):
         text = ast.unparse(spec) if spec is not None else ""
         self._note(node.value, "number" if text.rstrip("'\"")[-1:] in tuple("dfeg") and text else "text")
         self.generic_visit(node)
+
+
+def _creates(node: ast.Call) -> bool:
+    """Return whether an argument of a call of `open()` is a mode in which it creates the file."""
+    modes = [*node.args[1:], *(each.value for each in node.keywords if each.arg == "mode")]
+    return any(isinstance(each, ast.Constant) and str(each.value)[:1] in ("w", "a", "x") for each in modes)
 
 
 def _is_text(node: ast.expr) -> bool:

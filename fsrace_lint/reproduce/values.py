@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.reproduce.usage import Use, parameters, uses
 
@@ -58,32 +58,25 @@ _SIMPLE: Final[dict[str, str]] = {
 _WRAPPERS: Final = ("Optional", "Union", "Annotated", "Final", "ClassVar")
 
 
-class Made(NamedTuple):
-    """What a scenario passes.
-
-    Attributes:
-        text: The arguments, as Python text.
-        guessed: The names of values whose type nothing shows.
-        files: Paths below the root that must exist at first, each with a trailing slash for a directory.
-    """
-
-    text: str
-    guessed: tuple[str, ...]
-    files: tuple[str, ...]
-
-
 class Maker:
     """Makes the values of one scenario.
 
     Args:
         functions: The functions of the module, by name.
         classes: The classes of the module, by name.
+
+    Attributes:
+        guessed: The names of values whose type nothing shows.
+        files: The paths below the root that must exist at first. A directory ends with a slash.
+        names: The classes of the module that the values need.
     """
 
     def __init__(self, functions: Mapping[str, Function], classes: Mapping[str, ast.ClassDef]) -> None:
+        """Create a maker that has made nothing yet."""
         self.functions, self._classes = functions, classes
         self.guessed: list[str] = []
         self.files: dict[str, None] = {}
+        self.names: dict[str, None] = {}
 
     def arguments(self, function: Function, methods: Mapping[str, Function], *, skip_first: bool) -> str:
         """Return the arguments of a call.
@@ -170,9 +163,21 @@ class Maker:
             if use.keys and words[0].lower() in ("dict", "mapping"):
                 return None
             return _SIMPLE[words[0]]
-        if words[0] in self._classes and _is_enum(self._classes[words[0]]):
-            return f"next(iter({words[0]}))"
-        return None
+        owner = self._classes.get(words[0])
+        if owner is not None and _is_enum(owner):
+            self.names[owner.name] = None
+            return f"next(iter({owner.name}))"
+        return self._dataclass(owner) if owner is not None and _is_dataclass(owner) else None
+
+    def _dataclass(self, owner: ast.ClassDef) -> str:
+        """Return an object of a dataclass, with values for the fields that have no default."""
+        self.names[owner.name] = None
+        fields = [
+            f"{each.target.id}={self.value(each.target.id, each.annotation, Use())}"
+            for each in owner.body
+            if isinstance(each, ast.AnnAssign) and each.value is None and isinstance(each.target, ast.Name)
+        ]
+        return f"{owner.name}({', '.join(fields)})"
 
     def _used(self, name: str, use: Use, depth: int) -> str | None:
         kinds = use.kinds
@@ -245,7 +250,7 @@ def _defaults(function: Function) -> dict[str, ast.expr]:
 
 
 def _annotations(owner: ast.ClassDef, initial: Function | None) -> dict[str, ast.expr]:
-    """Return the annotations of attributes: of the class, and of parameters of `__init__` stored as they are."""
+    """Return the annotations of attributes: of the class, or of parameters that `__init__` only stores."""
     found = {
         each.target.id: each.annotation
         for each in owner.body
@@ -279,6 +284,11 @@ def _words(annotation: ast.expr | None) -> list[str]:
     text = annotation.value if isinstance(annotation, ast.Constant) else ast.unparse(annotation)
     names = re.findall(r"[A-Za-z_][\w.]*", str(text))
     return [last for each in names if (last := each.rpartition(".")[2]) not in (*_WRAPPERS, "None")]
+
+
+def _is_dataclass(owner: ast.ClassDef) -> bool:
+    names = [each.func if isinstance(each, ast.Call) else each for each in owner.decorator_list]
+    return any(ast.unparse(name).rpartition(".")[2] == "dataclass" for name in names)
 
 
 def _is_enum(owner: ast.ClassDef) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import subprocess
@@ -12,9 +13,11 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 from support.html import elements, only, parsed, text_of
+from support.pages import DOCS
 
 from fsrace_lint.cli.commands.prove import prove as prove_command
 from fsrace_lint.cli.main import main
+from fsrace_lint.explore import explore
 from fsrace_lint.explore.scenario import Bounds
 
 if TYPE_CHECKING:
@@ -256,6 +259,23 @@ def test_without_minimizing_fewer_runs_are_made(file: Path) -> None:
 def test_default_budget_is_that_of_the_library() -> None:
     (option,) = (each for each in prove_command.params if each.name == "shrink_runs")
     assert option.default == Bounds().shrink_runs
+
+
+def test_page_lists_every_parameter_in_the_order_of_the_help() -> None:
+    page = (DOCS / "prove.md").read_text("utf-8")
+    table = page[page.index("| parameter | option |") :]
+    cells = [row.split("|")[1:3] for row in re.findall(r"^\| `\w+.*", table, re.MULTILINE)]
+    rows = cells[: 1 + max(at for at, (named, _) in enumerate(cells) if "raise_signals" in named)]
+    parameters = [name for named, _ in rows for name in re.findall(r"`(\w+)(?=[=(])", named)]
+    assert sorted(parameters) == sorted(inspect.signature(explore).parameters)
+
+    text = CliRunner().invoke(main, ["prove", "--help"]).stdout
+    shown = re.findall(r"^  (?:--shrink / )?(--[a-z-]+)", text, re.MULTILINE)
+    on_command_line_only = {"--finding", "--scenario", "--no-cache", "--output-format", "--html"}
+    options = [name for _, named in rows for name in re.findall(r"--[a-z-]+", named)]
+    assert options == [name for name in shown if name not in on_command_line_only]
+    # `--help` is the only option without a group
+    assert text.partition("Options:\n")[2].split("\n\n")[0].strip().startswith("-h, --help")
 
 
 @pytest.mark.parametrize(

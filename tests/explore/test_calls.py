@@ -501,3 +501,17 @@ def test_captured_function_references_are_intercepted() -> None:
     assert [move.name for move in result.failure.moves] == ["exists", "exists", "mkdir", "mkdir"]
     assert make is os.mkdir
     assert captured.__defaults__ == (os.path.exists,)
+
+
+def test_directory_entry_keeps_its_first_answer() -> None:
+    def remove_and_ask(root: Path, rank: int) -> list[int]:
+        if rank:
+            return []
+        (root / "f").write_text("ab")
+        with os.scandir(root) as entries:
+            (entry,) = entries
+        before = entry.stat()
+        os.unlink(entry.path)
+        return [before.st_size, entry.stat().st_size, entry.stat(follow_symlinks=False).st_size]
+
+    explore(remove_and_ask, check=lambda root: None).assert_ok()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
 import ctypes
 import functools
 import importlib
@@ -397,6 +398,7 @@ def test_scenario_without_a_call_is_refused() -> None:
 
 def test_other_processes_are_refused() -> None:
     def started(root: Path, rank: int) -> None:
+        (root / f"{rank}").touch()
         multiprocessing.get_context("spawn").Process(target=len, args=((),)).start()
 
     with pytest.raises(ExploreError, match="the explorer starts the processes"):
@@ -428,3 +430,25 @@ def test_watch_reports_what_happened_since_it_was_settled(kind: Callable[[], Any
     assert set(watch.happened(top)) >= {("creates", f"{top}/d/new"), ("deletes", f"{top}/old")}
     assert watch.happened(top) == []
     watch.close()
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda path: os.fork(),
+        lambda path: multiprocessing.get_context("fork").Process(target=print).start(),
+        lambda path: os.lockf(os.open(path, os.O_RDWR | os.O_CREAT), os.F_TLOCK, 0),
+        lambda path: __import__("torch.distributed").distributed.barrier(group=[0]),
+    ],
+    ids=["fork", "multiprocessing", "lockf", "group"],
+)
+def test_refused_call_whose_error_is_ignored_was_not_explored(refused: Callable[[Path], object]) -> None:
+    def ignoring(root: Path, rank: int) -> None:
+        (root / f"{rank}").touch()
+        with contextlib.suppress(NotImplementedError):
+            refused(root / f"{rank}")
+
+    result = explore(ignoring, distributed=True)
+    assert result.ok
+    assert not result.exhaustive
+    assert [note.partition(" ")[0] for note in result.notes] == ["cannot"]

@@ -233,7 +233,7 @@ def test_command_reports_and_exits_with_the_signal(sent: int, script: Path, plac
     reader, writer = os.pipe()
     state = place.parent / "state"
     command = ["-c", textwrap.dedent(COMMAND)]
-    process = started(command, place, writer, str(script), "--state", str(state))
+    process = started(command, place, writer, str(script), "--resume", str(state))
     os.close(writer)
     for _ in range(40):
         assert os.read(reader, 1) == b"."
@@ -301,7 +301,7 @@ def test_resumed_searches_add_up(number: int, preemptions: int | None, tmp_path:
         result = explore(
             two_directories,
             preemptions=preemptions,
-            state=state,
+            resume=state,
             progress=progress,
             raise_signals=False,
         )
@@ -363,7 +363,7 @@ def test_search_in_parts_is_the_whole_search(
     parts: list[Result] = []
     while not parts or (tmp_path / "state").exists():
         assert len(parts) <= whole.schedules
-        parts.append(explore(program, state=tmp_path / "state", max_schedules=limit, **options))
+        parts.append(explore(program, resume=tmp_path / "state", max_schedules=limit, **options))
     assert len(parts) > 1
     last = parts[-1]
     assert (last.ok, last.schedules, last.exhaustive) == (True, whole.schedules, whole.exhaustive)
@@ -374,16 +374,36 @@ def test_search_continues_after_its_limit(tmp_path: Path) -> None:
     whole = explore(two_directories)
     parts: list[Result] = []
     while not parts or (tmp_path / "state").exists():
-        parts.append(explore(two_directories, state=tmp_path / "state", max_schedules=10))
+        parts.append(explore(two_directories, resume=tmp_path / "state", max_schedules=10))
     assert [part.schedules for part in parts] == [*range(10, whole.schedules, 10), whole.schedules]
     assert [part.exhaustive for part in parts] == [part is parts[-1] for part in parts]
+
+
+def seeing(root: Path, rank: int) -> None:
+    (root / f"{rank}").touch()
+    (root / "log").touch()
+    if rank == 0 and (root / "1").exists():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(os.getpid() + 1, 0)
+
+
+@pytest.mark.parametrize("first", [1, 3])
+def test_search_continues_with_processes_that_see_each_other(first: int, tmp_path: Path) -> None:
+    """Only some runs find out that the processes see each other, and then the search begins again."""
+    whole = explore(seeing)
+    state = tmp_path / "state"
+    parts = [explore(seeing, resume=state, max_schedules=first)]
+    while state.exists():
+        parts.append(explore(seeing, resume=state, max_schedules=3))
+    assert len(parts) > 2
+    assert (parts[-1].schedules, parts[-1].exhaustive) == (whole.schedules, True)
 
 
 def test_resumed_search_finds_the_same_failure(tmp_path: Path) -> None:
     whole = explore(create_twice, shrink=False)
     state = tmp_path / "state"
-    assert explore(create_twice, state=state, max_schedules=1).ok
-    result = explore(create_twice, state=state, shrink=False)
+    assert explore(create_twice, resume=state, max_schedules=1).ok
+    result = explore(create_twice, resume=state, shrink=False)
     assert result.failure == whole.failure
     assert result.schedules == whole.schedules
     assert not state.exists()
@@ -403,17 +423,17 @@ OTHERS: list[tuple[Callable[[Path, int], None], dict[str, Any]]] = [
 
 def test_state_of_another_search_is_rejected(tmp_path: Path) -> None:
     state = tmp_path / "state"
-    explore(two_directories, state=state, max_schedules=1)
+    explore(two_directories, resume=state, max_schedules=1)
     saved = state.read_bytes()
     for function, options in OTHERS:
         with pytest.raises(ExploreError, match="is a search of other code, or with other options"):
-            explore(function, state=state, **options)
+            explore(function, resume=state, **options)
     state.write_bytes(b"text")
     with pytest.raises(ExploreError, match="is not a saved search"):
-        explore(two_directories, state=state)
+        explore(two_directories, resume=state)
     # a foreign pickle runs no code
     head = saved.partition(b"\n")[0]
     state.write_bytes(head + b"\ncos\nmkdir\n(S'" + os.fsencode(tmp_path / "made") + b"'\ntR.")
     with pytest.raises(ExploreError, match=r"is damaged: unexpected os\.mkdir"):
-        explore(two_directories, state=state)
+        explore(two_directories, resume=state)
     assert not (tmp_path / "made").exists()

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from explore.test_reduction import (
-    CALLS,
+from hypothesis import example, given
+from hypothesis import strategies as st
+from support.programs import (
     Program,
     assert_same_outcomes,
     checked,
@@ -18,8 +19,6 @@ from explore.test_reduction import (
     reduced,
     scenario_of,
 )
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from fsrace_lint.explore import explore
 from fsrace_lint.explore.scenario import FILESYSTEMS
@@ -245,12 +244,6 @@ def test_lock_refreshes_the_data_of_an_open_file() -> None:
     result = explore(function, setup=old_state, check=check, filesystem="nfs-data")
     assert result.ok
     assert result.exhaustive
-
-
-CALLS["hold f"] = lambda root, _: held.append(os.open(root / "f", os.O_RDWR))
-CALLS["read held"] = lambda *_: [os.pread(each, 99, 0) for each in held]
-CALLS["size of held"] = lambda *_: [os.fstat(each).st_size for each in held]
-held: list[int] = []
 
 
 READS = st.sampled_from(["read held", "size of held", "exists d", "unlink f"])

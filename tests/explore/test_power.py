@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from explore.test_reduction import CALLS, Program, checked, scenario_of
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from support.exploring import directed
+from support.programs import Program, checked, scenario_of
 
 from fsrace_lint.explore import explore
 from fsrace_lint.explore.running import power_loss
@@ -306,9 +306,6 @@ def assert_same_states(program: Program, crash: str) -> None:
 
 CHANGES = ["mkdir d", "mkdir d/e", "overwrite f", "append f", "unlink f", "rename f", "rename d", "create x"]
 CHANGES += ["link f", "symlink s", "sync f", "sync d", "sync", "exists d"]
-CALLS["sync f"] = lambda root, _: sync_directory(root / "f")
-CALLS["sync d"] = lambda root, _: sync_directory(root)
-CALLS["sync"] = lambda *_: os.sync()
 changes = st.lists(st.sampled_from(CHANGES), min_size=1, max_size=2)
 
 

@@ -256,7 +256,7 @@ def test_random_interleavings_of_four_processes_pass(name: str) -> None:
 
 @helpers
 def test_kill_at_any_call_leaves_no_partial_result(name: str) -> None:
-    assert_holds(name, most=40 if name in {"extract_once", "download_once"} else 10_000, crash="kill")
+    assert_holds(name, crash="kill")
 
 
 @pytest.mark.parametrize("crash", ["power", "power-unordered"])

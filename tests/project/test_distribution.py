@@ -115,7 +115,7 @@ class TestContent:
     def test_sdist_contains_the_checkout(self, built: Built) -> None:
         with tarfile.open(built.sdist) as archive:
             names = {member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()}
-        wanted = tracked("fsrace_lint", "tests", "docs", "examples", "scripts", ".ci") | {
+        wanted = tracked("fsrace_lint", "gallery", "tests", "docs", "examples", "scripts", ".ci") | {
             ".gitignore",
             ".pre-commit-hooks.yaml",
             "CHANGELOG.md",

@@ -54,6 +54,7 @@ SCRATCH = {
 """The files in the scratch directory of every page, in addition to the examples."""
 
 ELSEWHERE = {
+    "docs/gallery.md": "gallery/test_gallery.py compares it with recorded reports, and runs the scenarios",
     "docs/incidents.md": "explore/test_incidents.py runs each command, and looks at what it found",
     "docs/rules/": "rules/test_rules.py checks the examples, explore/test_rule_examples.py runs them",
 }

@@ -50,8 +50,10 @@ LAYERS: Final[Mapping[str, str]] = {
     "pipeline": "analysis catalog config engine files findings fixes launches program report rules syntax",
     "instrument": "",
     "explore": "instrument",
+    "reproduce": "files findings",
     "integrations": "catalog config engine files findings fixes pipeline report rules syntax",
-    "cli": "analysis catalog config engine explore files findings fixes integrations pipeline report rules",
+    "cli": "analysis catalog config engine explore files findings fixes integrations pipeline report"
+    " reproduce rules",
     "safe": "",
     "flake8_plugin": "cli config engine files findings pipeline report",
     "codemod": "config fixes pipeline rules",
@@ -63,7 +65,7 @@ LAYERS: Final[Mapping[str, str]] = {
 Every module may import `__init__`, which contains the version.
 """
 LIBRARIES: Final[Mapping[str, str]] = {
-    "ast": "fixes flake8_plugin integrations.excerpt syntax",
+    "ast": "fixes flake8_plugin integrations.excerpt reproduce syntax",
     "black": "fixes",
     "click": "cli",
     "flake8": "flake8_plugin",

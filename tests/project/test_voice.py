@@ -54,6 +54,7 @@ KEPT: Final = {
     "fsrace_lint/integrations/vendor.py": "comments that other tools read",
     "fsrace_lint/explore/process/collectives.py": "calls in the columns of a schedule",
     "fsrace_lint/pipeline/exclusions.py": "the names of directories",
+    "fsrace_lint/reproduce/scenario_file.py": "the code of a scenario",
     "fsrace_lint/rules/rename_across_filesystems.py": "the result of a call in an interleaving",
 }
 """Files whose literals contain identifiers or terms that are not prose, and what these are."""

@@ -69,6 +69,13 @@ Examples:
     help="Print the effective settings and the source of each, and exit.",
 )
 @click.option(
+    "--prove",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Run the code of the first N findings as `fsrace-lint prove --finding` does, and mark those"
+    " that fail. WARNING: This executes your code. At most two minutes for each finding.",
+)
+@click.option(
     "-j",
     "--jobs",
     type=Jobs(),
@@ -99,6 +106,7 @@ def check(  # one parameter per option
     show_silenced: bool,
     show_settings: bool,
     show_suppressed: bool,
+    prove: int | None,
     color: bool | None,
     jobs: int | None,
     daemon: bool,
@@ -127,6 +135,9 @@ def check(  # one parameter per option
 
         effective_settings.show(paths, choices, [option for option, given in others.items() if given])
     handed = stdin.taken(paths, choices)
+    others |= {"--prove": prove is not None}
+    if prove and (handed is not None or daemon):
+        raise click.UsageError(f"--prove cannot be used with {'--daemon' if daemon else 'standard input'}")
     others |= {"--fix": fixes and not only_diff, "--diff": only_diff}
     accept.refuse_mixtures(choices, others, handed=handed is not None)
     if only_diff and any(given for option, given in others.items() if option != "--diff"):
@@ -148,6 +159,11 @@ def check(  # one parameter per option
         results, checked = run(paths, choices, watch, **how) if fixed.done else (results, checked)
         checked = fixed.told_in(checked)
     accept.act(results, checked, choices, watch)
+    if prove:
+        from fsrace_lint.cli.commands import proving  # noqa: PLC0415  # few runs execute code
+
+        is_apart = choices["no_cache"] or choices["cache_dir"] is not None
+        checked = proving.prove_first(checked, prove, no_cache=is_apart, quiet=watch.quiet)
     output.spare(wanted, results)
     if output.showing_fixes(wanted):
         from fsrace_lint.pipeline import preview  # noqa: PLC0415  # loads libcst, and few formats show fixes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import click
 
@@ -43,7 +43,7 @@ _GROUPS: Final = {
     "Performance": ("jobs", "daemon", "cache_dir", "no_cache"),
     "Messages": ("quiet", "silent", "verbose", "color"),
 }
-"""The options of each group in the help. Other options come last."""
+"""The options of `check` and `fix`."""
 
 
 MOST_JOBS: Final = 1024
@@ -51,14 +51,20 @@ MOST_JOBS: Final = 1024
 
 
 class Grouped(click.Command):
-    """A command whose help lists its many options in groups."""
+    """A command whose help lists its many options in groups.
+
+    Attributes:
+        groups: The options of each group, by the names of their parameters. Other options come last.
+    """
+
+    groups: ClassVar[Mapping[str, tuple[str, ...]]] = _GROUPS
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options by group."""
-        rows: dict[str, list[tuple[str, str]]] = {group: [] for group in (*_GROUPS, "Options")}
+        rows: dict[str, list[tuple[str, str]]] = {group: [] for group in (*self.groups, "Options")}
         for param in self.get_params(ctx):
             row = param.get_help_record(ctx)
-            group = next((name for name, names in _GROUPS.items() if param.name in names), "Options")
+            group = next((name for name, names in self.groups.items() if param.name in names), "Options")
             if row is not None and isinstance(param, click.Option):
                 rows[group].append(row)
         for group, listed in rows.items():

@@ -11,23 +11,23 @@ import signal
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import click
 
 from fsrace_lint import __version__
 from fsrace_lint.cli.commands import search_progress
-from fsrace_lint.cli.commands.grouped_options import OptionChoice, mistaken
+from fsrace_lint.cli.commands.grouped_options import Grouped, OptionChoice, mistaken
 from fsrace_lint.cli.terminal import CLEAN, FAILED, FOUND, show, write
 from fsrace_lint.config.suggestions import did_you_mean
 from fsrace_lint.report import proof as proof_page
 from fsrace_lint.report.words import count, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import ModuleType
 
-    from fsrace_lint.cli.commands.prove_finding import Proof
+    from fsrace_lint.cli.commands.prove_finding import Shown
     from fsrace_lint.explore import Result
 
 
@@ -40,7 +40,28 @@ def _filesystems(ctx: click.Context, param: click.Parameter, value: str) -> str:
     return value
 
 
+class _Grouped(Grouped):
+    """The command; its help lists the options in groups."""
+
+    groups: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "Scenario": (
+            *("processes", "nodes", "distributed", "setup", "check", "agree", "expect", "allow_outside"),
+            *("finding", "scenario_file", "no_cache"),
+        ),
+        "Filesystem and failures": (
+            *("filesystem", "crash", "power_loss", "power_loss_unordered", "kills", "restarts", "same_pids"),
+            "faults",
+        ),
+        "Search": (
+            *("max_schedules", "preemptions", "samples", "seed", "resume", "max_calls", "step_timeout"),
+            "replay",
+        ),
+        "Report": ("shrink", "shrink_runs", "form", "html"),
+    }
+
+
 @click.command(
+    cls=_Grouped,
     short_help="Test a function under every interleaving of its filesystem calls.",
     epilog="""\b
 Examples:
@@ -53,6 +74,28 @@ Examples:
 )
 @click.argument("scenario", metavar="FILE::FUNCTION", required=False)
 @click.option(
+    "--processes", type=click.IntRange(1, 26), default=2, show_default=True, help="Number of processes."
+)
+@click.option(
+    "--nodes",
+    type=click.IntRange(1, 26),
+    default=1,
+    show_default=True,
+    help="Number of nodes to divide the processes among. Process ids can be equal on two nodes.",
+)
+@click.option("--distributed", is_flag=True, help="Replace `torch.distributed` with a simulation.")
+@click.option(
+    "--setup", metavar="NAME", help="Function that creates the initial files.  [default: setup, if defined]"
+)
+@click.option(
+    "--check", metavar="NAME", help="Function that checks the resulting files.  [default: check, if defined]"
+)
+@click.option("--agree", is_flag=True, help="Require all processes to return the same result.")
+@click.option("--expect", metavar="NAMES", help="Comma-separated exceptions that are not failures.")
+@click.option(
+    "--allow-outside", is_flag=True, help="Permit changes of files outside of the temporary directory."
+)
+@click.option(
     "--finding", metavar="FILE:LINE", help="Write a scenario for the finding at this line, and run it."
 )
 @click.option(
@@ -60,11 +103,9 @@ Examples:
     "scenario_file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="With --finding, the file to write.  [default: prove_STEM_LINE.py]",
+    help="With --finding, the file to write.  [default: `prove_STEM_LINE.py`]",
 )
-@click.option(
-    "--processes", type=click.IntRange(1, 26), default=2, show_default=True, help="Number of processes."
-)
+@click.option("--no-cache", is_flag=True, help="With --finding, neither read nor write the cache of checks.")
 @click.option(
     "--filesystem",
     metavar="NAMES",
@@ -96,26 +137,10 @@ Examples:
     "--same-pids", is_flag=True, help="A process that starts again gets its old process id; includes --crash."
 )
 @click.option(
-    "--nodes",
-    type=click.IntRange(1, 26),
-    default=1,
-    show_default=True,
-    help="Number of nodes to divide the processes among. Process ids can be equal on two nodes.",
-)
-@click.option(
-    "--setup", metavar="NAME", help="Function that creates the initial files.  [default: setup, if defined]"
-)
-@click.option(
-    "--check", metavar="NAME", help="Function that checks the resulting files.  [default: check, if defined]"
-)
-@click.option("--agree", is_flag=True, help="Require all processes to return the same result.")
-@click.option("--expect", metavar="NAMES", help="Comma-separated exceptions that are not failures.")
-@click.option(
     "--faults",
     metavar="NAMES",
     help="Comma-separated errors that one call can get: ENOSPC, EIO, EINTR, ESTALE.",
 )
-@click.option("--distributed", is_flag=True, help="Replace `torch.distributed` with a simulation.")
 @click.option(
     "--max-schedules",
     type=click.IntRange(0),
@@ -126,7 +151,7 @@ Examples:
 @click.option(
     "--preemptions",
     type=click.IntRange(0),
-    help="Run all schedules that preempt a process at most this often.",
+    help="Run only the schedules that preempt a process at most this often.  [default: no limit]",
 )
 @click.option(
     "--samples",
@@ -136,12 +161,26 @@ Examples:
 )
 @click.option("--seed", type=int, default=0, help="Seed for the random schedules.")
 @click.option(
+    "--resume",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Save a systematic search that stops before its end in FILE, and continue it from there.",
+)
+@click.option(
+    "--max-calls",
+    type=click.IntRange(1),
+    default=5000,
+    show_default=True,
+    help="Maximum number of calls in one schedule.",
+)
+@click.option(
     "--step-timeout",
     type=click.FloatRange(0, 86_400, min_open=True),
     default=10.0,
     show_default=True,
     help="Maximum number of seconds between two calls of a process.",
 )
+@click.option("--replay", metavar="TOKEN", help="Run only the schedule with this token.")
 @click.option(
     "--shrink/--no-shrink", default=True, help="Minimize the failing schedule.  [default: --shrink]"
 )
@@ -167,23 +206,6 @@ Examples:
     metavar="FILE",
     help="Also write the result as a page with the interleaving and the code of each call.",
 )
-@click.option(
-    "--allow-outside", is_flag=True, help="Permit changes of files outside of the temporary directory."
-)
-@click.option(
-    "--max-calls",
-    type=click.IntRange(1),
-    default=5000,
-    show_default=True,
-    help="Maximum number of calls in one schedule.",
-)
-@click.option(
-    "--state",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Save the systematic search in FILE when it stops before its end, and continue it from there.",
-)
-@click.option("--replay", metavar="TOKEN", help="Run only the schedule with this token.")
 def prove(
     scenario: str | None,
     finding: str | None,
@@ -196,7 +218,8 @@ def prove(
 
     WARNING: This command executes your code many times, in forked processes, in a temporary directory.
     Each process passes that directory and its rank to the function, for example
-    def prepare(root: pathlib.Path, rank: int).
+    def prepare(root: pathlib.Path, rank: int). With --finding, such a function is written for a finding of
+    `fsrace-lint check`.
 
     Exit status: 0 if every schedule passes, 1 if a schedule fails, 2 if the usage is invalid or the run
     fails, 130 after Ctrl-C, and 128 plus its number after another signal.
@@ -208,8 +231,12 @@ def prove(
         _prove_finding(finding, scenario, scenario_file, choices, form, html)
     if scenario is None:
         raise click.UsageError("name FILE::FUNCTION, or use --finding FILE:LINE")
-    if scenario_file is not None:
-        raise click.UsageError("--scenario requires --finding")
+    for option, is_given in (
+        ("--scenario", scenario_file is not None),
+        ("--no-cache", choices.pop("no_cache")),
+    ):
+        if is_given:
+            raise click.UsageError(f"{option} requires --finding")
     file, _, name = scenario.partition("::")
     if not file or not name:
         what = "a function" if file else "a file"
@@ -237,7 +264,7 @@ def prove(
     click.echo(f"{count(result.runs, 'run')} in {result.seconds:.1f} s", err=True)
     if result.interrupted:
         name = signal.Signals(result.interrupted).name
-        saved = f"; the same command continues from {choices['state']}" if choices["state"] else ""
+        saved = f"; the same command continues from {choices['resume']}" if choices["resume"] else ""
         told = f"Interrupted by {name} after {count(result.schedules, 'interleaving')}{saved}"
         click.echo(visible(told), err=True)
         sys.exit(128 + result.interrupted)
@@ -262,15 +289,15 @@ def _prove_finding(
 ) -> NoReturn:
     """Write the scenario of a finding, run it, and exit."""
     from fsrace_lint.cli.commands import prove_finding  # noqa: PLC0415  # loads the analysis
-    from fsrace_lint.explore import ExploreError, as_data, explore  # noqa: PLC0415  # as above
+    from fsrace_lint.explore import as_data, explore  # noqa: PLC0415  # as above
     from fsrace_lint.reproduce import stand_ins  # noqa: PLC0415  # as above
     from fsrace_lint.reproduce.target import CannotReproduce  # noqa: PLC0415  # as above
 
-    given = [f"--{name}" for name in ("setup", "check", "replay", "state") if choices[name] is not None]
+    given = [f"--{name}" for name in ("setup", "check", "replay", "resume") if choices[name] is not None]
     given += ["--html"] if html is not None else []
     if scenario is not None or given:
         raise click.UsageError(f"--finding cannot be used with {given[0] if given else 'FILE::FUNCTION'}")
-    found = prove_finding.find(place)
+    found = prove_finding.find(place, no_cache=choices.pop("no_cache"))
     try:
         file, written = prove_finding.write(found, file)
     except CannotReproduce as error:
@@ -282,26 +309,23 @@ def _prove_finding(
             visible(f"note: nothing shows what `{name}` is; an object without attributes is passed"), err=True
         )
     _take_model(choices)
-    del choices["replay"], choices["state"]
+    del choices["replay"], choices["resume"]
     # the function can import more
     with stand_ins.for_missing_modules(found.project) as missing:
         module = _loaded(file)
         choices["expected"] = _exceptions(module, choices.pop("expect"))
         for name in missing:
             click.echo(visible(f"note: `{name}` is not installed; its functions do nothing here"), err=True)
-        try:
-            proof = prove_finding.prove(found, written, module, explore, **choices)
-        except ExploreError as error:
-            click.echo(f"Error: {_lines(str(error))}", err=True)
-            sys.exit(FAILED)
-    _show_proof(proof, form, as_data)
+        proof = prove_finding.prove(found, written, module, explore, **choices)
+    _show_proof(proof, found.finding.code, form, as_data)
     sys.exit({"proven": FOUND, "differs": FOUND, "passes": CLEAN}.get(proof.status, FAILED))
 
 
-def _show_proof(proof: Proof, form: str, as_data: Callable[[Result], dict[str, object]]) -> None:
+def _show_proof(proof: Shown, code: str, form: str, as_data: Callable[[Result], dict[str, object]]) -> None:
     result = proof.result
     if form == "json":
         data = {
+            "code": code,
             "status": proof.status,
             "text": proof.text,
             "result": None if result is None else as_data(result),

@@ -12,7 +12,7 @@ import click
 from fsrace_lint.cli.commands.options import run
 from fsrace_lint.cli.commands.progress_bar import Watch
 from fsrace_lint.report.words import visible
-from fsrace_lint.reproduce.as_told import is_as_told, lines_of
+from fsrace_lint.reproduce.as_told import ReachedError, is_as_told, lines_at, lines_of, raising_if_reached
 from fsrace_lint.reproduce.scenario_file import scenario_of
 
 if TYPE_CHECKING:
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from fsrace_lint.explore import Result
+    from fsrace_lint.explore.exploration_result import FailingSchedule
     from fsrace_lint.findings.finding import Finding
     from fsrace_lint.reproduce.scenario_file import ScenarioFile
 
-_NO_CHOICES: Final[dict[str, Any]] = {
+_CHOICES: Final[dict[str, Any]] = {
     "profile": "strict",
     "min_severity": None,
     "min_confidence": None,
@@ -38,7 +39,6 @@ _NO_CHOICES: Final[dict[str, Any]] = {
     "baseline": None,
     "no_baseline": True,
     "cache_dir": None,
-    "no_cache": False,
 }
 
 
@@ -49,7 +49,7 @@ class FoundPlace(NamedTuple):
     project: Path
 
 
-class Proof(NamedTuple):
+class Shown(NamedTuple):
     """What running the scenario of a finding has shown.
 
     Attributes:
@@ -65,11 +65,12 @@ class Proof(NamedTuple):
     details: str = ""
 
 
-def find(place: str) -> FoundPlace:
+def find(place: str, *, no_cache: bool) -> FoundPlace:
     """Return the finding at a place.
 
     Args:
         place: `FILE:LINE`.
+        no_cache: Whether the cache is neither read nor written.
 
     Returns:
         The most severe finding at this line.
@@ -81,13 +82,13 @@ def find(place: str) -> FoundPlace:
     if not file or not line.isdigit():
         raise click.UsageError(f"`{visible(place)}` is not a place; use FILE:LINE")
     watch = Watch({}, color=None)
-    ran, _ = run([Path(file)], dict(_NO_CHOICES), watch)
+    ran, _ = run([Path(file)], {**_CHOICES, "no_cache": no_cache}, watch)
     wanted = Path(file).resolve()
     here = [
         FoundPlace(finding, each.settings.root)
         for each, checked in ran
         for finding in checked.outcome.findings
-        if (each.settings.root / finding.place.path).resolve() == wanted
+        if Path(finding.place.path).resolve() == wanted
     ]
     exact = [
         each for each in here if each.finding.place.span.line <= int(line) <= each.finding.place.span.end_line
@@ -122,15 +123,15 @@ def write(found: FoundPlace, wanted: Path | None) -> tuple[Path, ScenarioFile]:
     except FileExistsError:
         if file.read_text(encoding="utf-8") != scenario.text:
             raise click.UsageError(
-                f"{visible(str(file))} already exists and differs; run `fsrace-lint prove {file}::run`, or name"
-                " another file with --scenario"
+                f"{visible(str(file))} already exists and differs; run `fsrace-lint prove {file}::run`,"
+                " or name another file with --scenario"
             ) from None
     return file, scenario
 
 
 def prove(
     found: FoundPlace, scenario: ScenarioFile, module: ModuleType, explore: Callable[..., Result], **how: Any
-) -> Proof:
+) -> Shown:
     """Run a scenario: alone, in multiple processes, and with each process killed at any call.
 
     Args:
@@ -143,50 +144,76 @@ def prove(
     Returns:
         What it has shown.
     """
-    from fsrace_lint.explore import ScenarioError  # noqa: PLC0415  # other commands do not need it
+    from fsrace_lint.explore import ExploreError  # noqa: PLC0415  # other commands do not need it
 
-    how["setup"] = getattr(module, "setup", None)
+    how |= {"setup": getattr(module, "setup", None), "check": module.check, "raise_signals": False}
     how["distributed"] = how["distributed"] or scenario.is_distributed
-    check = how["check"] = getattr(module, "check", None)
     name = scenario.target.name
-    how["raise_signals"] = False
     try:
-        alone = explore(module.run, **{**how, "processes": 1, "check": None})
-    except ScenarioError as error:
-        return Proof(
-            "failed", f"`{name}` cannot be called like this: {_first_line(error)}", details=str(error)
-        )
-    if alone.failure is not None:
-        text = f"`{name}` fails with these arguments in one process: {alone.failure.text}"
-        return Proof("failed", text, alone, alone.failure.details)
-    if check is not None and not explore(module.run, **{**how, "processes": 1}).ok:
+        alone = explore(module.run, **{**how, "processes": 1, "check": None, "crash": "none"})
+        if alone.failure is not None:
+            return _before_error(found, name, module.run, explore, how, alone, alone.failure)
+        return _explored(found, name, module.run, explore, how)
+    except ExploreError as error:
+        first, _, details = str(error).partition("\n")
+        return Shown("failed", f"`{name}` cannot be run with these arguments: {first}", details=details)
+
+
+def _before_error(
+    found: FoundPlace,
+    name: str,
+    run: Callable[..., Any],
+    explore: Callable[..., Result],
+    how: dict[str, Any],
+    alone: Result,
+    failure: FailingSchedule,
+) -> Shown:
+    """Explore a function that raises an exception in one process: the race can come before it."""
+    fails = f"`{name}` fails with these arguments in one process: {failure.text}"
+    failed = Shown("failed", fails, alone, failure.details)
+    if failure.kind != "exception":
+        return failed
+    # the explorer compares names
+    kind = type(failure.text.partition(" ")[0], (Exception,), {})
+    shown = _explored(found, name, run, explore, {**how, "expected": (*how["expected"], kind)})
+    if shown.status != "proven":
+        return failed
+    return shown._replace(text=f"{shown.text}, before {kind.__name__}, which one process also raises")
+
+
+def _explored(
+    found: FoundPlace, name: str, run: Callable[..., Any], explore: Callable[..., Result], how: dict[str, Any]
+) -> Shown:
+    """Explore a function that can run in one process, without and with kills."""
+    if not explore(run, **{**how, "processes": 1, "crash": "none"}).ok:
+        # the function itself leaves an empty file
         how["check"] = None
-    result = explore(module.run, **how)
+    result = explore(run, **how)
     if result.ok and how["check"] is not None and how["crash"] == "none":
-        killed = explore(module.run, **{**how, "crash": "kill"})
+        killed = explore(run, **{**how, "crash": "kill"})
         result = killed if not killed.ok else result
-    return _judged(found, name, result)
+    if result.failure is not None:
+        return _failing(found, name, result, result.failure)
+    reaching = raising_if_reached(run, lines_at([found.finding.place]))
+    reached = explore(reaching, **{**how, "check": None, "shrink": False}).failure
+    if reached is None or ReachedError.__name__ not in reached.details:
+        return Shown("failed", f"`{name}` does not reach {_where(found)} with these arguments", result)
+    count = f"no failure in {result.schedules} interleavings"
+    condition = ", under an assumption," if result.assumed else ""
+    said = f"every interleaving passes{condition}" if result.exhaustive else count
+    return Shown("passes", f"{said} of `{name}` with these arguments", result)
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
-
-
-def _judged(found: FoundPlace, name: str, result: Result) -> Proof:
-    failure = result.failure
-    if failure is None:
-        said = (
-            "every interleaving passes"
-            if result.exhaustive
-            else f"no failure in {result.schedules} interleavings"
-        )
-        return Proof("passes", f"{said} of `{name}` with these arguments", result)
-    lines = lines_of(found.finding, found.project)
+def _failing(found: FoundPlace, name: str, result: Result, failure: FailingSchedule) -> Shown:
+    """Compare the decisive calls of a failing schedule with the lines of the finding."""
     last = {move.choice.rank: move for move in failure.moves}
     frames = [(file, line) for move in last.values() for file, line, _ in move.stack]
     frames += re.findall(r'File "([^"]+)", line (\d+)', failure.details)
     acting = [f"{os.path.realpath(file)}:{line}" for file, line in frames]
-    where = f"{found.finding.place.path}:{found.finding.place.span.line}"
-    if is_as_told(lines, acting):
-        return Proof("proven", f"{found.finding.code} at {where} is proven", result)
-    return Proof("differs", f"`{name}` fails, but not at {where}", result)
+    if is_as_told(lines_of(found.finding), acting):
+        return Shown("proven", f"{found.finding.code} at {_where(found)} is proven", result)
+    return Shown("differs", f"`{name}` fails, but not at {_where(found)}", result)
+
+
+def _where(found: FoundPlace) -> str:
+    return f"{found.finding.place.path}:{found.finding.place.span.line}"

@@ -81,9 +81,10 @@ class Collectives:
 
     def _meet(self, kind: str, brought: Any, group: Any) -> list[Any]:
         if group is not None:
-            raise NotImplementedError(
-                f"cannot explore {kind} of a group; only collectives of all processes are supported"
-            )
+            text = f"cannot explore {kind} of a group; only collectives of all processes are supported"
+            # the program can ignore the error
+            self._gate.note(text)
+            raise NotImplementedError(text)
 
         def act(_: Recorder, __: Answer | None) -> list[Any]:
             return [pickle.loads(each) for each in self._gate.gathered]

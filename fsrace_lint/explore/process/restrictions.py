@@ -8,7 +8,7 @@ import fcntl
 import os
 import select
 import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fsrace_lint.instrument.kernel import posix
 from fsrace_lint.instrument.opaque_calls import OpaqueCalls
@@ -89,9 +89,7 @@ class Restrictions(OpaqueCalls):
     def _forking(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def fork_exec(*args: Any) -> Any:
             if self._gate.is_active():
-                raise NotImplementedError(
-                    "cannot start Python processes in a scenario: the explorer starts the processes"
-                )
+                self._refuse("cannot start Python processes in a scenario: the explorer starts the processes")
             return original(*args)
 
         return fork_exec
@@ -100,24 +98,25 @@ class Restrictions(OpaqueCalls):
         original = getattr(posix, name)
 
         def refuse() -> Any:
-            if not self._gate.is_active():
-                return original()
-            raise NotImplementedError(
-                f"cannot use `os.{name}()` in a scenario: the explorer starts the processes"
-            )
+            if self._gate.is_active():
+                self._refuse(f"cannot use `os.{name}()` in a scenario: the explorer starts the processes")
+            return original()
 
         return refuse
+
+    def _refuse(self, text: str) -> NoReturn:
+        """Raise an error, and note it: if the program ignores the error, not everything was explored."""
+        self._gate.note(text)
+        raise NotImplementedError(text)
 
     def lockf(self, descriptor: int, command: int, length: int) -> None:
         """Refuse `os.lockf()` on a watched file, because it is not explored and could block."""
         if self._is_watched(descriptor):
-            raise NotImplementedError("cannot explore `os.lockf()`: use `fcntl.lockf()` or `fcntl.flock()`")
+            self._refuse("cannot explore `os.lockf()`: use `fcntl.lockf()` or `fcntl.flock()`")
         posix.lockf(descriptor, command, length)
 
     def fcntl(self, fd: Any, cmd: int, arg: Any = 0) -> Any:
         """Refuse open file description locks."""
         if cmd in _OPEN_FILE_LOCKS and self._is_watched(fd if isinstance(fd, int) else fd.fileno()):
-            raise NotImplementedError(
-                "cannot explore open file description locks (`F_OFD_SETLK`): use `fcntl.flock()`"
-            )
+            self._refuse("cannot explore open file description locks (`F_OFD_SETLK`): use `fcntl.flock()`")
         return self._fcntl(fd, cmd, arg)

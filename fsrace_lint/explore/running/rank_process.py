@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsrace_lint.explore.messages import CallRequest, Living
-from fsrace_lint.explore.running.retry_detector import RetryDetector
+from fsrace_lint.explore.running.retry_detector import Past, RetryDetector
 
 if TYPE_CHECKING:
     from fsrace_lint.explore.identity import Identity
@@ -28,6 +28,8 @@ class RankProcess:
         request: The call that the process is about to make, or None.
         first: Its first call, until it has started.
         ended: The last message of the process, or None.
+        past: A digest of what the process has observed, also before a restart.
+        observed: The indices of the moves of other processes that its own moves depend on.
         killed: Whether the process was killed, and has not started again.
         has_changed: Whether its last move changed anything, such as that it has started.
         is_alive: Whether other processes can see it.
@@ -38,6 +40,8 @@ class RankProcess:
     def __init__(self, process: jobs.Process, identity: Identity) -> None:
         self.made = 0
         self.now = 0.0
+        self.past = Past(0, is_fresh=False)
+        self.observed: set[int] = set()
         self.begin(process, identity)
 
     def begin(self, process: jobs.Process, identity: Identity) -> None:

@@ -45,7 +45,19 @@ TRANSFERS: Final = frozenset(
 CallKey = tuple[int, str, str, str, int]
 Cycle = tuple[CallKey, ...]
 Loop = tuple[int, int, Cycle]
-"""A retry loop: the process, a hash of its different calls and results before, and the calls of one round."""
+"""A retry loop: the process, a digest of everything that it has observed, and the calls of one round."""
+
+
+class Past(NamedTuple):
+    """What a process has observed.
+
+    Attributes:
+        digest: A digest of its calls, and of all calls that happened before them: these determine its state.
+        is_fresh: Whether its latest call may have observed a call of another process for the first time.
+    """
+
+    digest: int
+    is_fresh: bool
 
 
 class _Made(NamedTuple):
@@ -74,7 +86,9 @@ class RetryDetector:
         is_repeating: Whether its latest call only repeats an earlier one.
         is_impatient: Whether it continues although other processes could change what it waits for.
         is_new: Whether it has not made its latest call with this result before.
-        origin: A hash of its different calls and results before the current loop.
+        origin: A digest of everything that the process had observed when the current loop began, or when it
+            last found something changed: two loops with the same origin and the same cycle are in the same
+            state, even if equal results hide different contents.
         cycle: The calls of one round of the current loop; empty if it does not repeat itself.
     """
 
@@ -96,7 +110,7 @@ class RetryDetector:
         self._awake = 0
         self._woken = False
         self._known: set[CallKey] = set()
-        self._history = 0
+        self._past = 0
         self._ended: dict[Cycle, _Ended] = {}
 
     @property
@@ -127,18 +141,20 @@ class RetryDetector:
             self._transfers.pop(move.target, None)
         return (request.site, move.name, move.target, move.result, count)
 
-    def note(self, key: CallKey, move: Move, state: Callable[[], bytes]) -> None:
+    def note(self, key: CallKey, move: Move, state: Callable[[], bytes], past: Past) -> None:
         """Record a call of this process.
 
         Args:
             key: The key of the call.
             move: The call.
             state: Returns a digest of the tree and the locks.
+            past: What the process has observed, including this call.
         """
         self.is_new = key not in self._known
-        if self.is_new:
-            self._known.add(key)
-            self._history = hash((self._history, key))
+        self._known.add(key)
+        self._past = past.digest
+        if past.is_fresh:
+            self.origin = past.digest
         self.is_repeating = bool(self.cycle) and self._goes_on(key, state)
         if self.is_repeating:
             return
@@ -202,7 +218,7 @@ class RetryDetector:
             self.is_stuck, self.origin = ended.times >= RETURNS, ended.origin
         else:
             self._ended.pop(self.cycle, None)
-            self.origin = self._history
+            self.origin = self._past
         self._state = calls[-1].state
         self._sleeps = any(key[1] == "sleep" for key in self.cycle)
         self._watched = NOTHING

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
+from fsrace_lint.explore import code_places
 from fsrace_lint.explore.errors import ExploreError
 from fsrace_lint.explore.identity import identity
 from fsrace_lint.explore.messages import CallRequest, Census, Ended, Go, Meet, Pause, Unseen
@@ -24,6 +25,7 @@ from fsrace_lint.explore.running import jobs, verdict
 from fsrace_lint.explore.running.crashes import Crashes
 from fsrace_lint.explore.running.held_locks import HeldLocks
 from fsrace_lint.explore.running.rank_process import EXIT, START, RankProcess
+from fsrace_lint.explore.running.retry_detector import Past
 from fsrace_lint.explore.running.stale_answers import TreeHistory
 from fsrace_lint.explore.running.verdict import Failure
 from fsrace_lint.instrument.model import PROCESSES, WORLD, CallOutcome, Footprint
@@ -56,7 +58,8 @@ class ScheduleRun:
         stage: The scratch directory.
         processes: Newly started processes, one for each rank.
         restart: Starts the process of a rank again; its second argument counts the starts before.
-        endless: The retry loops that are known to end only if another process moves; this run adds to them.
+        endless: The retry loops that count as endless unless another process moves, and where they are; this
+            run adds to them.
         tracing: Collects stacks and output for the report, or None.
 
     Attributes:
@@ -69,7 +72,7 @@ class ScheduleRun:
         stage: Stage,
         processes: list[jobs.Process],
         restart: Callable[[int, int], jobs.Process],
-        endless: set[Loop],
+        endless: dict[Loop, str],
         tracing: Tracing | None = None,
     ) -> None:
         self.scenario = scenario
@@ -83,6 +86,7 @@ class ScheduleRun:
         self.unfollowed: dict[tuple[str, str], str] = {}
         self._mapped: dict[int, set[int]] = {}
         self.in_vain: int | None = None
+        self._pasts: list[Past] = []
         self._endless = endless
         self._latest_new = 0
         self._names = {inode: (path or "top") for inode, path in stage.fresh().items()}
@@ -278,8 +282,11 @@ class ScheduleRun:
 
     def _repeats_in_vain(self, number: int) -> None:
         """Process the end of the patience with a process that repeats itself."""
-        retries = self.ranks[number].retries
-        self._endless.add(self._loop(number))
+        retries, request = self.ranks[number].retries, self.ranks[number].request
+        if request is not None:
+            place = f"{request.name} {request.target}".rstrip()
+            where = f" ({code_places.shown(request.where)})" if request.where else ""
+            self._endless[self._loop(number)] = self._shown(f"of process {number} in {place}{where}")
         if retries.is_impatient and any(other != number for other in self._movable()):
             retries.calm_down()
             self.in_vain = number
@@ -333,12 +340,22 @@ class ScheduleRun:
         direct = self.trace.append(move)
         rank.now = max([rank.now, *(self.trace.moves[at].now for at in direct)])
         self.trace.moves[-1] = move = move._replace(now=rank.now)
+        self._observe(rank, move, direct)
         rank.has_changed = bool(move.footprint.changes)
         return move
 
+    def _observe(self, rank: RankProcess, move: Move, direct: list[int]) -> None:
+        """Add a move, and the moves that it depends on, to what the process has observed."""
+        seen = tuple(sorted(self._pasts[at].digest for at in direct))
+        said = (move.name, move.target, move.result, move.now)
+        digest = hash((rank.past.digest, move.choice, said, seen))
+        rank.past = Past(digest, not rank.observed.issuperset(direct))
+        rank.observed.update(direct)
+        self._pasts.append(rank.past)
+
     def _look_for_retries(self, rank: RankProcess, request: CallRequest, move: Move) -> None:
         key = rank.retries.key(request, move)
-        rank.retries.note(key, move, self._state)
+        rank.retries.note(key, move, self._state, rank.past)
         if rank.retries.is_new:
             self._latest_new = len(self.trace.moves)
         rank.now += rank.retries.lag()
@@ -504,7 +521,9 @@ class ScheduleRun:
             return
         self.trace.meet(list(range(len(self.ranks))))
         latest = max(rank.now for rank in self.ranks)
+        met = Past(hash(tuple(rank.past.digest for rank in self.ranks)), is_fresh=True)
         for rank in self.ranks:
+            rank.past = met
             rank.gathered = [meet.brought for meet in meets]
             rank.now = latest
 
@@ -539,7 +558,7 @@ class ScheduleRun:
 
     def name_of_lock(self, lock: AdvisoryLock) -> Name:
         """Return the name of a lock in footprints."""
-        return self._name(("lock", lock.inode, ""))
+        return self._name(lock.key)
 
     def _name(self, key: Key) -> Name:
         kind, inode, name = key

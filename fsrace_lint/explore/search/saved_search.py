@@ -9,7 +9,7 @@ import json
 import os
 import pickle
 import sys
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from fsrace_lint.explore.errors import ExploreError
 
@@ -26,8 +26,6 @@ _OWN: Final = (
     "fsrace_lint.explore.running.retry",
 )
 """The beginnings of the names of the modules whose classes a search is made of."""
-_NO_OPTIONS: Final = ("function", "setup", "check", "expected", "lifetimes")
-"""The fields of a scenario that are code, or not an option."""
 _PLAIN: Final = {("builtins", name) for name in ("set", "frozenset", "range", "complex", "bytearray")} | {
     ("collections", name) for name in ("deque", "defaultdict", "OrderedDict")
 }
@@ -47,13 +45,16 @@ class _Reader(pickle.Unpickler):
 def digest(scenario: Scenario, bounds: Bounds) -> str:
     """Return a text that identifies a search: the code and the options that decide what is run.
 
-    Whether the start and the end of a process are moves is no option, but found by the search.
+    Whether processes see each other is left out, because a search can find this out.
     """
     told = [str(_VERSION), sys.version, *_code_of(scenario.function)]
     for part in (scenario.setup, scenario.check):
         told += _code_of(part)
     told.append(repr([kind.__name__ for kind in scenario.expected]))
-    told += [f"{name}={value!r}" for name, value in scenario._asdict().items() if name not in _NO_OPTIONS]
+    options = scenario._asdict().items()
+    plain = [(name, value) for name, value in options if isinstance(value, (str, int, float, tuple))]
+    left_out = ("expected", "lifetimes")
+    told += [f"{name}={value!r}" for name, value in plain if name not in left_out]
     told.append(repr(bounds.preemptions))
     return hashlib.sha256("\0".join(told).encode(errors="replace")).hexdigest()[:16]
 
@@ -102,44 +103,18 @@ def save(file: Path, identity: str, searches: Sequence[Search], counts: dict[str
         beside.unlink(missing_ok=True)
 
 
-class SavedSearch(NamedTuple):
-    """A search in a file.
-
-    Attributes:
-        file: The file.
-        counts: What the search had found.
-        body: The searches, pickled.
-    """
-
-    file: Path
-    counts: dict[str, Any]
-    body: bytes
-
-    def restore(self, searches: Sequence[Search]) -> None:
-        """Continue the search where it stopped.
-
-        Args:
-            searches: New searches, in the order in which they were saved.
-
-        Raises:
-            ExploreError: The file is damaged.
-        """
-        try:
-            for search, state in zip(searches, _Reader(io.BytesIO(self.body)).load(), strict=True):
-                search.restore(state)
-        except Exception as error:  # noqa: BLE001  # a damaged pickle can raise anything
-            raise ExploreError(f"{self.file} is damaged: {error}") from None
-
-
-def load(file: Path, identity: str) -> SavedSearch | None:
-    """Read a saved search.
+def load(file: Path, identity: str, searches: Sequence[Search], *, lifetimes: bool = False) -> dict[str, Any]:
+    """Continue a search where it stopped.
 
     Args:
         file: The file.
         identity: The `digest()` of the search.
+        searches: New searches, in the order in which they were saved.
+        lifetimes: Whether the start and the end of each process are moves. A search without these moves
+            begins again.
 
     Returns:
-        The search; None if there is no file.
+        What the search had found; empty if there is no file that can be continued.
 
     Raises:
         ExploreError: The file is not a saved search, or is that of another one.
@@ -149,11 +124,18 @@ def load(file: Path, identity: str) -> SavedSearch | None:
         counts = json.loads(head)
         is_known = counts.pop("fsrace-lint") == _VERSION
     except FileNotFoundError:
-        return None
+        return {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise ExploreError(f"{file} is not a saved search") from None
     if not is_known or counts.pop("search", None) != identity:
         raise ExploreError(
             f"{file} is a search of other code, or with other options: delete it to start from the beginning"
         )
-    return SavedSearch(file, dict(counts), body)
+    if lifetimes and not counts.get("lifetimes"):
+        return {}
+    try:
+        for search, state in zip(searches, _Reader(io.BytesIO(body)).load(), strict=True):
+            search.restore(state)
+    except Exception as error:  # noqa: BLE001  # a damaged pickle can raise anything
+        raise ExploreError(f"{file} is damaged: {error}") from None
+    return dict(counts)
