@@ -21,32 +21,10 @@ Frame = tuple[str, int, str]
 THIN: Final = frozenset(
     (
         *("_pyio", "asyncio", "bz2", "codecs", "contextlib", "copy", "csv", "fileinput", "fnmatch"),
-        *(
-            "functools",
-            "genericpath",
-            "glob",
-            "gzip",
-            "importlib",
-            "io",
-            "json",
-            "linecache",
-            "lzma",
-            "ntpath",
-        ),
-        *("os", "pathlib", "pickle", "posixpath", "pprint", "random", "runpy", "selectors", "shutil"),
-        *(
-            "socket",
-            "stat",
-            "subprocess",
-            "tarfile",
-            "tempfile",
-            "threading",
-            "tokenize",
-            "traceback",
-            "types",
-            "uuid",
-            "zipfile",
-        ),
+        *("functools", "genericpath", "glob", "gzip", "importlib", "io", "json", "linecache", "lzma"),
+        *("ntpath", "os", "pathlib", "pickle", "posixpath", "pprint", "random", "runpy", "selectors"),
+        *("shutil", "socket", "stat", "subprocess", "tarfile", "tempfile", "threading", "tokenize"),
+        *("traceback", "types", "uuid", "zipfile"),
     )
 )
 """Modules of the standard library that make filesystem calls only in the name of their caller."""

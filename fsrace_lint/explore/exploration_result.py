@@ -77,7 +77,8 @@ class Result(NamedTuple):
     Attributes:
         ok: Whether every schedule passed.
         schedules: The number of schedules that were run.
-        exhaustive: Whether every distinct interleaving was run, under the filesystem model.
+        exhaustive: Whether every distinct interleaving was run, under the filesystem model and what is
+            `assumed`.
         failure: The failing schedule, or None.
         seconds: The duration.
         notes: Calls that the explorer does not control.
@@ -85,6 +86,7 @@ class Result(NamedTuple):
         runs: The number of runs, including incomplete runs and runs that minimize the failure.
         coverage: What was controlled, and what was not.
         interrupted: The number of the signal that stopped the exploration, or 0.
+        assumed: Which retry loops count as endless, because many equal rounds have not ended them.
     """
 
     ok: bool
@@ -97,6 +99,7 @@ class Result(NamedTuple):
     runs: int = 0
     coverage: Coverage = Coverage()
     interrupted: int = 0
+    assumed: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return report(self)
@@ -124,13 +127,15 @@ def report(result: Result) -> str:
     if result.failure is not None:
         lines = _failing(result.failure, count)
     elif result.exhaustive:
-        lines = [f"OK: {result.schedules} of {result.schedules} distinct interleavings pass."]
+        condition = ", under the assumption below" if result.assumed else ""
+        lines = [f"OK: {result.schedules} of {result.schedules} distinct interleavings pass{condition}."]
         if result.schedules == 1:
-            lines = ["OK: the only distinct interleaving passes."]
+            lines = [f"OK: the only distinct interleaving passes{condition}."]
     else:
         lines = [f"No failure in {count}, but the search is incomplete: {result.bound}."]
     # the token of a failure stays the last line
     lines.insert(len(lines) - (result.failure is not None), _covered(result.coverage))
+    lines += [f"assumed: {each}" for each in result.assumed]
     lines += [f"note: {note}" for note in result.notes[:MOST_NOTES]]
     if len(result.notes) > MOST_NOTES:
         lines.append(f"note: {len(result.notes) - MOST_NOTES} more in the attribute `notes` of the result")
@@ -196,7 +201,12 @@ def as_data(result: Result) -> dict[str, object]:
         The fields of the result; the calls of a failing schedule are in `failure.steps`.
     """
     failure = None if result.failure is None else _failure_as_data(result.failure)
-    return {**result._asdict(), "notes": list(result.notes), "failure": failure}
+    return {
+        **result._asdict(),
+        "notes": list(result.notes),
+        "assumed": list(result.assumed),
+        "failure": failure,
+    }
 
 
 def _failure_as_data(failure: FailingSchedule) -> dict[str, object]:

@@ -236,6 +236,7 @@ class _Explorer:
         self._followed: set[tuple[str, str]] = set()
         self._schedules = 0
         self._crash_bound = ""
+        self._assumed: set[str] = set()
         self._width = shutil.get_terminal_size((0, 0)).columns
 
     def search(self) -> Result:
@@ -332,11 +333,15 @@ class _Explorer:
         if self._watch.file is None:
             return
         identity = saved_search.digest(self._director.scenario, self._bounds)
-        found = saved_search.load(self._watch.file, identity, searches)
+        lifetimes = self._director.scenario.lifetimes
+        found = saved_search.load(self._watch.file, identity, searches, lifetimes=lifetimes)
+        if found.get("lifetimes") and not lifetimes:
+            self._director.follow_lifetimes()
         self._schedules = found.get("schedules", 0)
         self._few = found.get("few", 0)
         self._notes = found.get("notes", [])
         self._crash_bound = found.get("crash_bound", "")
+        self._assumed = set(found.get("assumed", []))
         self._unfollowed = {(what, place): text for what, place, text in found.get("unfollowed", [])}
         self._followed = {(name, where) for name, where in found.get("followed", [])}
 
@@ -349,10 +354,12 @@ class _Explorer:
             file.unlink(missing_ok=True)
             return
         counts = {
+            "lifetimes": self._director.scenario.lifetimes,
             "schedules": self._schedules,
             "few": self._few,
             "notes": self._notes,
             "crash_bound": self._crash_bound,
+            "assumed": sorted(self._assumed | self._director.endless),
             "unfollowed": [[*key, text] for key, text in self._unfollowed.items()],
             "followed": sorted(self._followed),
         }
@@ -488,6 +495,15 @@ class _Explorer:
         unfollowed = tuple(self._unfollowed.values())
         covered = Coverage(len(self._followed), len(unfollowed), unfollowed)
         notes = (*unfollowed, *self._notes)
+        loops = tuple(sorted(self._assumed | self._director.endless)) if failing is None else ()
         return Result(
-            failing is None, self._schedules, exhaustive, failing, 0.0, notes, bound, coverage=covered
+            failing is None,
+            self._schedules,
+            exhaustive,
+            failing,
+            0.0,
+            notes,
+            bound,
+            coverage=covered,
+            assumed=tuple(f"the retry loop {loop} ends only if another process moves" for loop in loops),
         )

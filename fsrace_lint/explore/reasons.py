@@ -49,9 +49,10 @@ def of_run(run: ScheduleRun) -> list[Reason]:
     """
     story = _Story(run)
     rank = None if run.failure is None else run.failure.rank
+    loops = [reason for number in range(len(run.ranks)) if (reason := story.loop(number)) is not None]
     held = [reason for number in range(len(run.ranks)) if (reason := story.held(number)) is not None]
-    if held and run.failure is not None and run.failure.kind == "deadlock":
-        return held
+    if run.failure is not None and run.failure.kind == "deadlock" and held + loops:
+        return held + loops
     last = _last_steps(run)
     raised = _raising(run, last)
     attempts = [(story.between, raised), (story.within, raised), (story.between, last)]
@@ -141,6 +142,17 @@ class _Story:
                     )
                     return Reason(text, (changed + 1, last + 1))
         return None
+
+    def loop(self, rank: int) -> Reason | None:
+        """Say that a process is in a retry loop, which may end by itself."""
+        waits = self._run.ranks[rank]
+        if not waits.retries.cycle or waits.request is None:
+            return None
+        text = (
+            f"process {rank} repeats {waits.request.name}, and many equal rounds have not ended its loop;"
+            " if the loop ends by itself later, this is not a deadlock"
+        )
+        return Reason(text, ())
 
     def held(self, rank: int) -> Reason | None:
         """Find who holds the lock that a process waits for."""

@@ -33,6 +33,9 @@ def render(data: Data, command: str, version: str, lines: Callable[[str], Sequen
     """
     failure = data["failure"]
     body = _failure(failure, lines) if failure else []
+    assumed = [tag("li", prose(each)) for each in data["assumed"]]
+    if assumed:
+        body.append(_section("Assumed", tag("ul", *assumed)))
     notes = [tag("li", prose(note)) for note in data["notes"]]
     if notes:
         body.append(_section("Notes", tag("ul", *notes)))
@@ -53,7 +56,8 @@ def _headline(data: Data) -> str:
         said = str(failure["text"])
         return f"The check failed: {said}" if failure["kind"] in {"check", "crash"} else said
     if data["exhaustive"]:
-        return f"{count(data['schedules'], 'distinct interleaving')} passed: all that can differ"
+        condition = ", under an assumption" if data["assumed"] else ""
+        return f"{count(data['schedules'], 'distinct interleaving')} passed: all that can differ{condition}"
     return f"No failure in {count(data['schedules'], 'interleaving')}; the search is incomplete"
 
 

@@ -153,8 +153,55 @@ def test_lock_that_is_never_released_is_a_deadlock(
     failure = failing(explore(forget, shrink=False))
     assert failure.kind in {"deadlock", "livelock"}
     assert "process 1 waits in " in failure.text
+    if failure.kind == "deadlock":
+        assert failure.text.endswith(", maybe forever")
+        assert "if the loop ends by itself later" in failure.reasons[-1]
     assert f"in {lock.__name__}" in failure.details
     assert len(failure.moves) <= 5000
+
+
+def attempts(root: Path, most: int) -> None:
+    for _ in range(most):
+        if (root / "x").exists():
+            return
+        time.sleep(1)
+    raise TimeoutError
+
+
+def test_long_loop_that_ends_by_itself_is_only_assumed_to_be_endless() -> None:
+    def function(root: Path, rank: int) -> None:
+        if rank == 0:
+            attempts(root, 300)
+        else:
+            (root / "x").touch()
+
+    result = explore(function)
+    assert (result.ok, result.exhaustive) == (True, True)
+    (assumed,) = result.assumed
+    assert assumed.startswith("the retry loop of process 0 in ")
+    assert "test_fairness.py:" in assumed
+    assert assumed.endswith(" ends only if another process moves")
+    lines = str(result).splitlines()
+    assert lines[0].endswith("pass, under the assumption below.")
+    assert f"assumed: {assumed}" in lines
+
+
+def test_long_loop_that_ends_by_itself_is_no_certain_deadlock() -> None:
+    failure = failing(explore(lambda root, _: attempts(root, 300), shrink=False, processes=1))
+    assert failure.text.endswith(", maybe forever")
+    assert "if the loop ends by itself later, this is not a deadlock" in failure.reasons[-1]
+
+
+def test_short_loop_is_not_assumed_to_be_endless() -> None:
+    def function(root: Path, rank: int) -> None:
+        if rank == 0:
+            attempts(root, 20)
+        else:
+            (root / "x").touch()
+
+    assert failing(explore(function)).text.startswith("TimeoutError")
+    result = explore(function, expected=TimeoutError)
+    assert (result.ok, result.exhaustive, result.assumed) == (True, True, ())
 
 
 def test_loop_that_changes_files_in_vain_is_a_livelock() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import signal
@@ -321,6 +322,26 @@ def test_search_continues_after_its_limit(tmp_path: Path) -> None:
     assert [part.exhaustive for part in parts] == [part is parts[-1] for part in parts]
 
 
+def seeing(root: Path, rank: int) -> None:
+    (root / f"{rank}").touch()
+    (root / "log").touch()
+    if rank == 0 and (root / "1").exists():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(os.getpid() + 1, 0)
+
+
+@pytest.mark.parametrize("first", [1, 3])
+def test_search_continues_with_processes_that_see_each_other(first: int, tmp_path: Path) -> None:
+    """Only some runs find out that the processes see each other, and then the search begins again."""
+    whole = explore(seeing)
+    state = tmp_path / "state"
+    parts = [explore(seeing, resume=state, max_schedules=first)]
+    while state.exists():
+        parts.append(explore(seeing, resume=state, max_schedules=3))
+    assert len(parts) > 2
+    assert (parts[-1].schedules, parts[-1].exhaustive) == (whole.schedules, True)
+
+
 def test_resumed_search_finds_the_same_failure(tmp_path: Path) -> None:
     whole = explore(create_twice, shrink=False)
     state = tmp_path / "state"
@@ -335,7 +356,12 @@ def test_state_of_another_search_is_rejected(tmp_path: Path) -> None:
     state = tmp_path / "state"
     explore(two_directories, resume=state, max_schedules=1)
     saved = state.read_bytes()
-    for function, options in ((shared_log, {}), (two_directories, {"filesystem": "nfs"})):
+    others = (
+        (shared_log, {}),
+        (two_directories, {"filesystem": "nfs"}),
+        (two_directories, {"faults": "EIO"}),
+    )
+    for function, options in others:
         with pytest.raises(ExploreError, match="is a search of other code, or with other options"):
             explore(function, resume=state, **options)  # type: ignore[arg-type]
     state.write_bytes(b"text")

@@ -81,7 +81,10 @@ def results(*programs: Callable[[Path], object], **options: Any) -> set[tuple[st
             assert result.exhaustive, str(result)
             return found
         assert result.failure.kind in ("check", "crash"), str(result)
-        found.add(tuple(result.failure.details.split("\n")[0].partition(": ")[2].split("|")))
+        told = result.failure.details.rpartition("AssertionError: ")[2].split("\n")[0]
+        new = tuple(told.split("|"))
+        assert new not in found, str(result)
+        found.add(new)
 
 
 def named(root: Path, name: str = "peer") -> None:

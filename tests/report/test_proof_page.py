@@ -61,6 +61,7 @@ def data(**more: Any) -> dict[str, Any]:
         "seconds": 0.5,
         "bound": "",
         "notes": [],
+        "assumed": [],
         "failure": failure,
     }
 
@@ -129,11 +130,19 @@ def test_result_without_failure(exhaustive: bool, headline: str) -> None:
         "schedules": 5,
         "bound": "it stopped early",
         "notes": ["`read` of <b>"],
+        "assumed": [],
     }
     root = page(result)
     assert text_of(only(root, "h1")) == headline
     assert ("it stopped early" in text_of(root)) is not exhaustive
     assert "read of <b>" in text_of(root)
+
+
+def test_assumption_is_in_the_headline_and_named() -> None:
+    result = data() | {"failure": None, "ok": True, "exhaustive": True, "assumed": ["the loop ends"]}
+    root = page(result)
+    assert text_of(only(root, "h1")).endswith(" passed: all that can differ, under an assumption")
+    assert "the loop ends" in text_of(root)
 
 
 def test_untrusted_text_is_escaped() -> None:

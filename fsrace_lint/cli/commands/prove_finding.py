@@ -199,7 +199,8 @@ def _explored(
     if reached is None or ReachedError.__name__ not in reached.details:
         return Shown("failed", f"`{name}` does not reach {_where(found)} with these arguments", result)
     count = f"no failure in {result.schedules} interleavings"
-    said = "every interleaving passes" if result.exhaustive else count
+    condition = ", under an assumption," if result.assumed else ""
+    said = f"every interleaving passes{condition}" if result.exhaustive else count
     return Shown("passes", f"{said} of `{name}` with these arguments", result)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
+from fsrace_lint.explore import code_places
 from fsrace_lint.explore.errors import ExploreError
 from fsrace_lint.explore.identity import identity
 from fsrace_lint.explore.messages import CallRequest, Census, Ended, Go, Meet, Pause, Unseen
@@ -57,7 +58,8 @@ class ScheduleRun:
         stage: The scratch directory.
         processes: Newly started processes, one for each rank.
         restart: Starts the process of a rank again; its second argument counts the starts before.
-        endless: The retry loops that are known to end only if another process moves; this run adds to them.
+        endless: The retry loops that count as endless unless another process moves, and where they are; this
+            run adds to them.
         tracing: Collects stacks and output for the report, or None.
 
     Attributes:
@@ -70,7 +72,7 @@ class ScheduleRun:
         stage: Stage,
         processes: list[jobs.Process],
         restart: Callable[[int, int], jobs.Process],
-        endless: set[Loop],
+        endless: dict[Loop, str],
         tracing: Tracing | None = None,
     ) -> None:
         self.scenario = scenario
@@ -280,8 +282,11 @@ class ScheduleRun:
 
     def _repeats_in_vain(self, number: int) -> None:
         """Process the end of the patience with a process that repeats itself."""
-        retries = self.ranks[number].retries
-        self._endless.add(self._loop(number))
+        retries, request = self.ranks[number].retries, self.ranks[number].request
+        if request is not None:
+            place = f"{request.name} {request.target}".rstrip()
+            where = f" ({code_places.shown(request.where)})" if request.where else ""
+            self._endless[self._loop(number)] = self._shown(f"of process {number} in {place}{where}")
         if retries.is_impatient and any(other != number for other in self._movable()):
             retries.calm_down()
             self.in_vain = number

@@ -123,20 +123,27 @@ def of_livelock(ranks: list[RankProcess], calls: int) -> Failure:
         calls: The number of calls in the run.
     """
     failure = _deadlock(ranks)
-    text = f"livelock after {calls} calls: {failure.text.removesuffix(': deadlock').removesuffix(' forever')}"
-    return failure._replace(kind="livelock", text=text)
+    return failure._replace(kind="livelock", text=f"livelock after {calls} calls: {_waiting(ranks)}")
 
 
 def _deadlock(ranks: list[RankProcess]) -> Failure:
-    said, names = [], []
-    for number, rank in enumerate(ranks):
-        if rank.request is None or rank.ended is not None:
-            continue
-        call = f"{rank.request.name} {rank.request.target}".rstrip()
-        names.append(rank.request.name)
-        said.append(f"process {number} waits in {call}")
-    text = "; ".join(said) + (" forever" if len(said) == 1 else ": deadlock")
-    return Failure("deadlock", text, subject=",".join(names))
+    """Return the failure of processes that wait; a loop that repeats itself may still end by itself."""
+    waiting = [rank for rank in ranks if rank.request is not None and rank.ended is None]
+    is_certain = not any(rank.retries.cycle for rank in waiting)
+    if len(waiting) == 1:
+        end = " forever" if is_certain else ", maybe forever"
+    else:
+        end = ": deadlock" if is_certain else ": maybe a deadlock"
+    names = [rank.request.name for rank in waiting if rank.request is not None]
+    return Failure("deadlock", _waiting(ranks) + end, subject=",".join(names))
+
+
+def _waiting(ranks: list[RankProcess]) -> str:
+    return "; ".join(
+        f"process {number} waits in {f'{rank.request.name} {rank.request.target}'.rstrip()}"
+        for number, rank in enumerate(ranks)
+        if rank.request is not None and rank.ended is None
+    )
 
 
 def _disagreement(ranks: list[RankProcess]) -> Failure | None:

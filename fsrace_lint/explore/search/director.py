@@ -41,7 +41,7 @@ class Director:
         self._stage = stage
         self._gate = gate
         self._next: list[jobs.Process] = []
-        self._endless: set[Loop] = set()
+        self._endless: dict[Loop, str] = {}
 
     def open(self, tracing: Tracing | None = None, *, is_replay: bool = False) -> ScheduleRun:
         """Start a run, which the caller must close; the processes of the next run prepare meanwhile.
@@ -53,14 +53,19 @@ class Director:
         self.on_run()
         self.runs += 1
         processes, self._next = self._next or self._started(), []
-        endless = set() if is_replay else self._endless
+        endless: dict[Loop, str] = {} if is_replay else self._endless
         run = ScheduleRun(self.scenario, self._stage, processes, self._start, endless, tracing)
         self._next = self._started()
         return run
 
     def is_endless(self, loop: Loop) -> bool:
-        """Return whether a retry loop is known to end only if another process moves."""
+        """Return whether a retry loop counts as endless unless another process moves."""
         return loop in self._endless
+
+    @property
+    def endless(self) -> set[str]:
+        """The places of the retry loops that count as endless, although more rounds could end them."""
+        return set(self._endless.values())
 
     def _started(self) -> list[jobs.Process]:
         return [self._start(rank) for rank in range(self.scenario.processes)]

@@ -43,13 +43,18 @@ class _Reader(pickle.Unpickler):
 
 
 def digest(scenario: Scenario, bounds: Bounds) -> str:
-    """Return a text that identifies a search: the code and the options that decide what is run."""
+    """Return a text that identifies a search: the code and the options that decide what is run.
+
+    Whether processes see each other is left out, because a search can find this out.
+    """
     told = [str(_VERSION), sys.version, *_code_of(scenario.function)]
     for part in (scenario.setup, scenario.check):
         told += _code_of(part)
     told.append(repr([kind.__name__ for kind in scenario.expected]))
     options = scenario._asdict().items()
-    told += [f"{name}={value!r}" for name, value in options if isinstance(value, (str, int, float))]
+    plain = [(name, value) for name, value in options if isinstance(value, (str, int, float, tuple))]
+    left_out = ("expected", "lifetimes")
+    told += [f"{name}={value!r}" for name, value in plain if name not in left_out]
     told.append(repr(bounds.preemptions))
     return hashlib.sha256("\0".join(told).encode(errors="replace")).hexdigest()[:16]
 
@@ -98,16 +103,18 @@ def save(file: Path, identity: str, searches: Sequence[Search], counts: dict[str
         beside.unlink(missing_ok=True)
 
 
-def load(file: Path, identity: str, searches: Sequence[Search]) -> dict[str, Any]:
+def load(file: Path, identity: str, searches: Sequence[Search], *, lifetimes: bool = False) -> dict[str, Any]:
     """Continue a search where it stopped.
 
     Args:
         file: The file.
         identity: The `digest()` of the search.
         searches: New searches, in the order in which they were saved.
+        lifetimes: Whether the start and the end of each process are moves. A search without these moves
+            begins again.
 
     Returns:
-        What the search had found; empty if there is no file.
+        What the search had found; empty if there is no file that can be continued.
 
     Raises:
         ExploreError: The file is not a saved search, or is that of another one.
@@ -124,6 +131,8 @@ def load(file: Path, identity: str, searches: Sequence[Search]) -> dict[str, Any
         raise ExploreError(
             f"{file} is a search of other code, or with other options: delete it to start from the beginning"
         )
+    if lifetimes and not counts.get("lifetimes"):
+        return {}
     try:
         for search, state in zip(searches, _Reader(io.BytesIO(body)).load(), strict=True):
             search.restore(state)
