@@ -24,7 +24,9 @@ def finding_in(file: Path, related: tuple[Related, ...] = ()) -> Finding:
     lines = file.read_text("utf-8").splitlines()
     line = next(number for number, text in enumerate(lines, 1) if HERE in text)
     place = Place(str(file), Span(line, 1, line, 2))
-    return Finding("FSR101", "check-then-mkdir", "m", place, "f", Severity.WARNING, "evident", related=related)
+    return Finding(
+        "FSR101", "check-then-mkdir", "m", place, "f", Severity.WARNING, "evident", related=related
+    )
 
 
 def scenario(folder: Path, text: str, name: str = "main.py") -> ScenarioFile:

@@ -198,9 +198,11 @@ def _explored(
     reached = explore(reaching, **{**how, "check": None, "shrink": False}).failure
     if reached is None or ReachedError.__name__ not in reached.details:
         return Shown("failed", f"`{name}` does not reach {_where(found)} with these arguments", result)
-    count = f"no failure in {result.schedules} interleavings"
-    said = "every interleaving passes" if result.exhaustive else count
-    return Shown("passes", f"{said} of `{name}` with these arguments", result)
+    models = how["filesystem"]
+    said = f"every interleaving of `{name}` with these arguments passes on {models}"
+    if not result.exhaustive:
+        said = f"no failure in {result.schedules} interleavings of `{name}` with these arguments on {models}"
+    return Shown("passes", said, result)
 
 
 def _failing(found: FoundPlace, name: str, result: Result, failure: FailingSchedule) -> Shown:
