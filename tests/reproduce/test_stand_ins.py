@@ -34,15 +34,15 @@ def test_stand_in_is_nothing_in_particular() -> None:
 def test_stand_in_is_a_decorator_and_a_base_class() -> None:
     it: Any = StandIn()
 
-    @it.register
+    @it.register  # type: ignore[untyped-decorator]
     def one() -> int:
         return 1
 
-    @it.register("name")
+    @it.register("name")  # type: ignore[untyped-decorator]
     def two() -> int:
         return 2
 
-    class Both(it.First, it.Second, key=1):
+    class Both(it.First, it.Second, key=1):  # type: ignore[misc, call-arg]
         def name(self) -> str:
             return "b"
 
