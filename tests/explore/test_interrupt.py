@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -313,6 +314,62 @@ def test_resumed_searches_add_up(number: int, preemptions: int | None, tmp_path:
     )
 
 
+def write_in_turn(root: Path, rank: int) -> None:
+    """Wait for the other process in a retry loop."""
+    if rank == 0:
+        (root / "go").touch()
+    for _ in range(3):
+        if (root / "go").exists():
+            return
+        time.sleep(1)
+
+
+def see_others(root: Path, rank: int) -> None:
+    with contextlib.suppress(FileExistsError):
+        (root / str(rank)).symlink_to(str(os.getpid()))
+    if os.path.islink(root / str(1 - rank)):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(os.readlink(root / str(1 - rank))), 0)
+
+
+def write_log(root: Path, rank: int) -> None:
+    with contextlib.suppress(OSError):
+        descriptor = os.open(root / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.write(descriptor, b"x")
+        os.close(descriptor)
+
+
+def nothing(_: Path) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("program", "options", "limit"),
+    [
+        (write_in_turn, {}, 1),
+        (write_in_turn, {"preemptions": 1}, 3),
+        (write_in_turn, {"filesystem": "nfs-attributes"}, 3),
+        (see_others, {}, 1),
+        (see_others, {"crash": "kill", "check": nothing}, 5),
+        (see_others, {"crash": "kill", "check": nothing, "restarts": 1, "preemptions": 1}, 9),
+        (write_log, {"faults": "ENOSPC"}, 4),
+        (write_log, {"crash": "power", "check": nothing}, 4),
+    ],
+)
+def test_search_in_parts_is_the_whole_search(
+    program: Callable[[Path, int], None], options: dict[str, Any], limit: int, tmp_path: Path
+) -> None:
+    whole = explore(program, **options)
+    parts: list[Result] = []
+    while not parts or (tmp_path / "state").exists():
+        assert len(parts) <= whole.schedules
+        parts.append(explore(program, resume=tmp_path / "state", max_schedules=limit, **options))
+    assert len(parts) > 1
+    last = parts[-1]
+    assert (last.ok, last.schedules, last.exhaustive) == (True, whole.schedules, whole.exhaustive)
+    assert (last.bound, last.coverage) == (whole.bound, whole.coverage)
+
+
 def test_search_continues_after_its_limit(tmp_path: Path) -> None:
     whole = explore(two_directories)
     parts: list[Result] = []
@@ -352,16 +409,23 @@ def test_resumed_search_finds_the_same_failure(tmp_path: Path) -> None:
     assert not state.exists()
 
 
+OTHERS: list[tuple[Callable[[Path, int], None], dict[str, Any]]] = [
+    (shared_log, {}),
+    (two_directories, {"filesystem": "nfs"}),
+    (two_directories, {"filesystem": "nfs-names"}),
+    (two_directories, {"faults": "ENOSPC"}),
+    (two_directories, {"crash": "kill"}),
+    (two_directories, {"nodes": 2}),
+    (two_directories, {"check": nothing}),
+    (two_directories, {"expected": OSError}),
+]
+
+
 def test_state_of_another_search_is_rejected(tmp_path: Path) -> None:
     state = tmp_path / "state"
     explore(two_directories, resume=state, max_schedules=1)
     saved = state.read_bytes()
-    others: tuple[tuple[Any, dict[str, Any]], ...] = (
-        (shared_log, {}),
-        (two_directories, {"filesystem": "nfs"}),
-        (two_directories, {"faults": "EIO"}),
-    )
-    for function, options in others:
+    for function, options in OTHERS:
         with pytest.raises(ExploreError, match="is a search of other code, or with other options"):
             explore(function, resume=state, **options)
     state.write_bytes(b"text")
