@@ -10,7 +10,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -356,14 +356,14 @@ def test_state_of_another_search_is_rejected(tmp_path: Path) -> None:
     state = tmp_path / "state"
     explore(two_directories, resume=state, max_schedules=1)
     saved = state.read_bytes()
-    others = (
+    others: tuple[tuple[Any, dict[str, Any]], ...] = (
         (shared_log, {}),
         (two_directories, {"filesystem": "nfs"}),
         (two_directories, {"faults": "EIO"}),
     )
     for function, options in others:
         with pytest.raises(ExploreError, match="is a search of other code, or with other options"):
-            explore(function, resume=state, **options)  # type: ignore[arg-type]
+            explore(function, resume=state, **options)
     state.write_bytes(b"text")
     with pytest.raises(ExploreError, match="is not a saved search"):
         explore(two_directories, resume=state)
