@@ -1,6 +1,7 @@
 """Compare the reduced search with plain enumeration on random programs.
 
     python scripts/programs_against_enumeration.py --count 1000 --seed 1
+    python scripts/programs_against_enumeration.py --count 1000 --feature "retry loops" --orders 100
 
 Each program has two or three processes with a few calls, and a random choice of features: data in parts,
 captured functions, other programs, processes that see and kill each other, kills, restarts, faults, retry
@@ -149,6 +150,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--orders", type=int, default=400, help="skip programs with more orders (default: 400)"
     )
+    parser.add_argument("--feature", help="leave out programs without this feature")
     parser.add_argument("--seconds", type=float, default=math.inf, help="stop after this time")
     given = parser.parse_args(arguments)
     began, counts = time.monotonic(), collections.Counter[str]()
@@ -157,6 +159,8 @@ def main(arguments: list[str] | None = None) -> int:
         if time.monotonic() - began > given.seconds:
             break
         case = drawn(seed)
+        if given.feature and given.feature not in case.features:
+            continue
         differs = _differs(seed, case, given.orders)
         if differs is None:
             skipped += 1

@@ -159,7 +159,7 @@ class _Story:
         request = self._run.ranks[rank].request
         if request is None or request.lock is None:
             return None
-        name = self._run.name_of_lock(request.lock)
+        name = self._run.names.of(request.lock.key)
         for at in range(len(self._moves) - 1, -1, -1):
             move = self._moves[at]
             if move.choice.rank != rank and name in move.footprint.changes and name not in move.dropped:
@@ -226,7 +226,7 @@ def _verb_of_lock(move: Move, name: Name) -> str:
 
 def _paths(run: ScheduleRun) -> dict[str, str]:
     """Return the paths of inodes by their names in footprints: those at the start, and those created."""
-    found = {name: _relative(name) for name in run.names}
+    found = {name: _relative(name) for name in run.names.initial}
     made = [0] * len(run.ranks)
     for move in run.trace.moves:
         rank = move.choice.rank

@@ -373,7 +373,7 @@ def test_hang_in_a_lock_of_threads_shows_the_stack() -> None:
 def test_slow_run_that_hangs_elsewhere_when_hurried_waits_the_whole_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("fsrace_lint.explore.explorer.HANG_PATIENCE", 0.0)
+    monkeypatch.setattr("fsrace_lint.explore.failure_report.HANG_PATIENCE", 0.0)
     failure = failing(explore(spin_between_calls, step_timeout=0.5))
     assert "in wait_for_nothing" in failure.details
 

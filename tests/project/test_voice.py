@@ -50,11 +50,13 @@ TERMS: Final = {
 """Patterns of words that the texts do not use, and what to write instead."""
 IDENTIFIER: Final = r"(?<![\w/.-])(?:\w+_\w+|\w+\(\)|[A-Z]\w+Error)\b"
 KEPT: Final = {
+    "fsrace_lint/cli/commands/proving.py": "a program",
     "fsrace_lint/cli/daemon/process.py": "the names of options",
     "fsrace_lint/integrations/vendor.py": "comments that other tools read",
     "fsrace_lint/explore/process/collectives.py": "calls in the columns of a schedule",
     "fsrace_lint/pipeline/exclusions.py": "the names of directories",
-    "fsrace_lint/reproduce/scenario_file.py": "the code of a scenario",
+    "fsrace_lint/reproduce/scenario_file.py": "the text of a Python file",
+    "fsrace_lint/reproduce/usage.py": "the names of methods",
     "fsrace_lint/rules/rename_across_filesystems.py": "the result of a call in an interleaving",
 }
 """Files whose literals contain identifiers or terms that are not prose, and what these are."""

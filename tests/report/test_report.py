@@ -23,6 +23,7 @@ from fsrace_lint.files.spans import Place, Span
 from fsrace_lint.findings.finding import (
     Applicability,
     Finding,
+    Proof,
     Related,
     Role,
     Severity,
@@ -728,7 +729,9 @@ class TestJson:
         objects = [SCHEMA, *(each for each in SCHEMA["$defs"].values() if each["type"] == "object")]
         for each in objects:
             assert "additionalProperties" in each
-            assert sorted(each["required"]) == sorted(each["properties"].keys() - {"silenced", "suppressed"})
+            assert sorted(each["required"]) == sorted(
+                each["properties"].keys() - {"proof", "silenced", "suppressed"}
+            )
             for name, value in each["properties"].items():
                 target = SCHEMA["$defs"][value["$ref"].rpartition("/")[2]] if "$ref" in value else value
                 assert target["description"].endswith("."), name
@@ -744,6 +747,13 @@ class TestJson:
             }
             """
         )
+
+    def test_proof_is_present_only_if_the_code_was_run(self) -> None:
+        there = Place("a.py", Span(1, 1, 1, 1))
+        run = finding(there, proof=Proof("proven", "it fails"))
+        rows = self.parsed(Outcome((run, finding(there))))["findings"]
+        assert [row.get("proof") for row in rows] == [{"status": "proven", "text": "it fails"}, None]
+        assert "proof" not in rows[1]
 
     def test_fields_of_a_finding(self) -> None:
         outcome = Outcome(

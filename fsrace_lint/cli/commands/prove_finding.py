@@ -198,10 +198,12 @@ def _explored(
     reached = explore(reaching, **{**how, "check": None, "shrink": False}).failure
     if reached is None or ReachedError.__name__ not in reached.details:
         return Shown("failed", f"`{name}` does not reach {_where(found)} with these arguments", result)
-    count = f"no failure in {result.schedules} interleavings"
-    condition = ", under an assumption," if result.assumed else ""
-    said = f"every interleaving passes{condition}" if result.exhaustive else count
-    return Shown("passes", f"{said} of `{name}` with these arguments", result)
+    models = how["filesystem"]
+    condition = ", under an assumption" if result.assumed else ""
+    said = f"every interleaving of `{name}` with these arguments passes on {models}{condition}"
+    if not result.exhaustive:
+        said = f"no failure in {result.schedules} interleavings of `{name}` with these arguments on {models}"
+    return Shown("passes", said, result)
 
 
 def _failing(found: FoundPlace, name: str, result: Result, failure: FailingSchedule) -> Shown:

@@ -10,7 +10,6 @@ from fsrace_lint.explore.errors import ExploreError
 from fsrace_lint.explore.identity import identity
 from fsrace_lint.explore.messages import CallRequest, Census, Ended, Go, Meet, Pause, Unseen
 from fsrace_lint.explore.moves import (
-    EVERYTHING,
     FAULT_BASE,
     IMPATIENT,
     KILLED,
@@ -26,9 +25,10 @@ from fsrace_lint.explore.running.crashes import Crashes
 from fsrace_lint.explore.running.held_locks import HeldLocks
 from fsrace_lint.explore.running.rank_process import EXIT, START, RankProcess
 from fsrace_lint.explore.running.retry_detector import Past
+from fsrace_lint.explore.running.stable_names import StableNames
 from fsrace_lint.explore.running.stale_answers import TreeHistory
 from fsrace_lint.explore.running.verdict import Failure
-from fsrace_lint.instrument.model import PROCESSES, WORLD, CallOutcome, Footprint
+from fsrace_lint.instrument.model import WORLD, CallOutcome, Footprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fsrace_lint.explore.running.stage import Stage
     from fsrace_lint.explore.running.tracing import Tracing
     from fsrace_lint.explore.scenario import Scenario
-    from fsrace_lint.instrument.model import AdvisoryLock, Answer, Key, Lookup
+    from fsrace_lint.instrument.model import Answer, Lookup
 
 
 RESTART_SECONDS: Final = 1.0
@@ -89,8 +89,7 @@ class ScheduleRun:
         self._pasts: list[Past] = []
         self._endless = endless
         self._latest_new = 0
-        self._names = {inode: (path or "top") for inode, path in stage.fresh().items()}
-        self.names = tuple(self._names.values())
+        self.names = StableNames(stage.fresh())
         self._locks = HeldLocks()
         self._failing_schedule: Schedule = ()
         self._crashes = None
@@ -384,18 +383,18 @@ class ScheduleRun:
 
     def _as_move(self, choice: Choice, request: CallRequest, outcome: CallOutcome) -> Move:
         origin = f"{choice.rank}.{self.ranks[choice.rank].made}"
-        self._names.update(dict.fromkeys(outcome.created, origin))
+        self.names.created(outcome.created, origin)
         if WORLD in outcome.footprint.writes:
-            self._name_unknown(origin)
+            self.names.found(self.stage.inodes(), origin)
         self._note(map(Unseen, outcome.unobserved))
         self._note_mapped(choice.rank, request, outcome)
-        footprint = NamedFootprint(*map(self._named, outcome.footprint))
+        footprint = NamedFootprint(*map(self.names.of_all, outcome.footprint))
         for lock in outcome.released:
             self._locks.drop(choice.rank, lock)
         for lock in outcome.acquired:
             self._locks.take(choice.rank, lock)
         freed = {lock.key for lock in outcome.released} - {lock.key for lock in outcome.acquired}
-        dropped = self._named(freed)
+        dropped = self.names.of_all(freed)
         locks = (name for name in footprint.reads | footprint.changes if name[0] == "lock")
         waited = None if request.lock is None else next(locks, None)
         move = Move(choice, request.name, request.target, request.where, outcome.result, footprint)
@@ -426,7 +425,7 @@ class ScheduleRun:
     def _slay(self, number: int) -> frozenset[Name]:
         """Kill a process, and return the locks that it held."""
         self.ranks[number].die()
-        return self._named(self._locks.drop_all(number))
+        return self.names.of_all(self._locks.drop_all(number))
 
     def _restarted(self, choice: Choice) -> Move:
         rank = self.ranks[choice.rank]
@@ -547,26 +546,6 @@ class ScheduleRun:
     def bound(self) -> str:
         """Why some states after crashes were not checked, or ""."""
         return "" if self._crashes is None else self._crashes.bound
-
-    def _name_unknown(self, origin: str) -> None:
-        """Name inodes that were created unobserved, so that the names are the same in every run."""
-        for inode, path in self.stage.inodes().items():
-            self._names.setdefault(inode, f"{origin}:{path}")
-
-    def _named(self, keys: Iterable[Key]) -> frozenset[Name]:
-        return frozenset(map(self._name, keys))
-
-    def name_of_lock(self, lock: AdvisoryLock) -> Name:
-        """Return the name of a lock in footprints."""
-        return self._name(lock.key)
-
-    def _name(self, key: Key) -> Name:
-        kind, inode, name = key
-        if kind == "world":
-            return EVERYTHING
-        if kind in PROCESSES:
-            return kind, str(inode), name
-        return kind, self._names.get(inode) or self._names.setdefault(inode, f"?{inode}"), name
 
     def outcome(self) -> tuple[object, ...]:
         """Return how the run ended: the result or error of each process, and a fingerprint of the tree."""
