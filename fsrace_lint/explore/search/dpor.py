@@ -201,11 +201,19 @@ class Dpor:
             return node.choice
         asleep = self._nodes[-1].asleep_after() if self._nodes else {}
         ready = run.ready()
-        node = _Node([*ready, *run.doomed()], run.waiting(), asleep)
+        doomed = run.doomed()
+        node = _Node([*ready, *doomed], run.waiting(), asleep)
         if all(rank in asleep for rank in ready):
             node.late = [rank for rank in node.waiting if rank not in asleep]
-            self._stalled = [node]
-            return None
+            # a process that only waits can be killed here before the others go on
+            victims = [rank for rank in doomed if rank not in asleep]
+            if not victims:
+                self._stalled = [node]
+                return None
+            node.todo += victims
+            node.begin(victims[0], run.given(victims[0]))
+            self._nodes.append(node)
+            return node.choice
         rank = onward(run, list(asleep)).rank
         node.begin(rank, run.given(rank))
         self._nodes.append(node)
