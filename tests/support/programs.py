@@ -254,7 +254,7 @@ OPAQUE_CALLS: dict[str, Call] = {
     "program moves f": lambda root, _: os.system(f"mv {root}/f {root}/g 2> {os.devnull}"),
 }
 LOCK_CALLS: dict[str, Call] = {
-    "hold lock and look": lambda root, rank: held_lock(root, rank),
+    "hold lock and look": held_lock,
     "wait for lock": lambda root, _: waited_lock(root),
 }
 EVERY_CALL = {

@@ -232,6 +232,7 @@ class Dpor:
         for node, move in zip(self._nodes, run.trace.moves, strict=False):
             if move.victim is not None:
                 node.todo += [rank for rank in node.ready if rank not in node.todo]
+                node.late += [rank for rank in node.waiting if rank not in (*node.late, *node.todo)]
 
     def _find_races(self, run: ScheduleRun, new: int) -> None:
         """Schedule the reversal of every race among the new moves."""
