@@ -148,6 +148,21 @@ def test_reduction_finds_every_outcome_of_three_processes() -> None:
     assert reduced(scenario) == outcomes_of_all_orders(scenario)
 
 
+def test_reduction_spares_a_victim_that_repeats_itself() -> None:
+    """The victim is in a retry loop when it is killed, but it could also have ended before."""
+    program = [["other is alive", "other is alive"], ["other is alive", "kill other"]]
+    found = {outcome[:2] for outcome in reduced(scenario_of(program, lifetimes=True))}  # type: ignore[index]
+    assert ("[True, True]", "[True, 'ProcessLookupError']") in found
+
+
+def test_reduction_kills_a_process_that_waits_while_the_others_are_asleep() -> None:
+    """The holder of a lock sees the other process live, and then dead, although it was killed in `flock`."""
+    scenario = scenario_of([["hold lock and look"], ["wait for lock"]], lifetimes=True, crash="kill")
+    with directed(scenario) as director:
+        runs = ["".join(f"{move.name} " for move in run.trace.moves) for run in Dpor(director).runs()]
+    assert any("kill exists mkdir killed kill " in run for run in runs)
+
+
 def move(rank: int, reads: str = "", writes: str = "", adds: str = "") -> Move:
     kinds = [frozenset(("file", name, "") for name in names) for names in (reads, writes, adds)]
     return Move(Choice(rank), "call", "", "", "", NamedFootprint(*kinds))

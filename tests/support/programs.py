@@ -108,6 +108,21 @@ def synced(path: Path) -> None:
     os.close(descriptor)
 
 
+def held_lock(root: Path, rank: int) -> tuple[bool, ...]:
+    descriptor, other = os.open(root / "lock", os.O_CREAT | os.O_RDWR), FIRST_PID + 1 - rank
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    seen = is_alive(other), os.path.exists(root / "x"), is_alive(other)
+    os.close(descriptor)
+    return seen
+
+
+def waited_lock(root: Path) -> None:
+    descriptor = os.open(root / "lock", os.O_CREAT | os.O_RDWR)
+    os.mkdir(root / "x")
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    os.close(descriptor)
+
+
 def slept(root: Path, rank: int) -> float:
     time.sleep(1)
     os.path.exists(root / "f")
@@ -238,7 +253,12 @@ OPAQUE_CALLS: dict[str, Call] = {
     "program removes d": lambda root, _: os.system(f"rmdir {root}/d 2> {os.devnull}"),
     "program moves f": lambda root, _: os.system(f"mv {root}/f {root}/g 2> {os.devnull}"),
 }
+LOCK_CALLS: dict[str, Call] = {
+    "hold lock and look": held_lock,
+    "wait for lock": lambda root, _: waited_lock(root),
+}
 EVERY_CALL = {
+    **LOCK_CALLS,
     **CALLS,
     **PROCESS_CALLS,
     **ACTIONS,

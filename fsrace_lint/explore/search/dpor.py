@@ -201,11 +201,19 @@ class Dpor:
             return node.choice
         asleep = self._nodes[-1].asleep_after() if self._nodes else {}
         ready = run.ready()
-        node = _Node([*ready, *run.doomed()], run.waiting(), asleep)
+        doomed = run.doomed()
+        node = _Node([*ready, *doomed], run.waiting(), asleep)
         if all(rank in asleep for rank in ready):
             node.late = [rank for rank in node.waiting if rank not in asleep]
-            self._stalled = [node]
-            return None
+            # a process that only waits can be killed here before the others go on
+            victims = [rank for rank in doomed if rank not in asleep]
+            if not victims:
+                self._stalled = [node]
+                return None
+            node.todo += victims
+            node.begin(victims[0], run.given(victims[0]))
+            self._nodes.append(node)
+            return node.choice
         rank = onward(run, list(asleep)).rank
         node.begin(rank, run.given(rank))
         self._nodes.append(node)
@@ -224,6 +232,7 @@ class Dpor:
         for node, move in zip(self._nodes, run.trace.moves, strict=False):
             if move.victim is not None:
                 node.todo += [rank for rank in node.ready if rank not in node.todo]
+                node.late += [rank for rank in node.waiting if rank not in (*node.late, *node.todo)]
 
     def _find_races(self, run: ScheduleRun, new: int) -> None:
         """Schedule the reversal of every race among the new moves."""
