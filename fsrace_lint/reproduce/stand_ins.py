@@ -90,6 +90,9 @@ def _no(*_: object) -> bool:
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "or", "and"):
     setattr(StandIn, f"__{_name}__", _same)
     setattr(StandIn, f"__r{_name}__", _same)
+# names of methods of dictionaries are attributes of other objects too; called, each gives nothing
+for _name in ("clear", "copy", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"):
+    setattr(StandIn, _name, property(lambda _: StandIn()))
 for _compare in (operator.lt, operator.le, operator.gt, operator.ge):
     setattr(StandIn, f"__{_compare.__name__}__", _no)
 

@@ -115,3 +115,12 @@ def test_finder_is_removed(tmp_path: Path) -> None:
     with for_missing_modules(tmp_path):
         assert len(sys.meta_path) == len(before) + 1
     assert sys.meta_path == before
+
+
+def test_names_of_dictionary_methods_are_attributes_too() -> None:
+    found: Any = StandIn()
+    assert len(found.names.values) == 0
+    assert list(found.values()) == list(found.items()) == []
+    assert found.get("x").y is not None
+    assert pickle.loads(pickle.dumps(found)) == found
+    assert json.dumps({"x": found}) == '{"x": {}}'
