@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["support.sampling", "support.leftovers", "support.large"]
 
-# background jobs of a shell start with SIGINT ignored, and the processes of tests would inherit that
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# background jobs start with signals ignored, and the processes of tests would inherit that
+for _number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
 
 # do not sign caches with the key of the user who runs the tests
 os.environ.pop("FSRACE_CACHE_KEY", None)
