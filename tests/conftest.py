@@ -26,6 +26,9 @@ for _number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
 
+# xdist sets it in its workers, and reports follow it
+os.environ.pop("COLUMNS", None)
+
 # do not sign caches with the key of the user who runs the tests
 os.environ.pop("FSRACE_CACHE_KEY", None)
 

@@ -77,6 +77,8 @@ def test_every_kind_is_used() -> None:
 
 
 NAMED_IN_CODE = {
+    "cli/commands/prove.py": {"distributed"},  # the option
+    "cli/commands/prove_finding.py": {"distributed"},
     "files/git_clean.py": {"git"},
     "files/git_commits.py": {"git"},
     "fixes/layout.py": {"google"},  # a profile of isort
@@ -84,7 +86,7 @@ NAMED_IN_CODE = {
     "launches/shell.py": {"git"},
     "rules/remedies.py": {"filelock"},  # the name of the recipe
 }
-RUN_WITH_THEM = ("catalog", "explore", "instrument", "safe.py")
+RUN_WITH_THEM = ("catalog", "explore", "instrument", "reproduce", "safe.py")
 """The catalog itself, and code that runs in one process with a framework: stand-ins and helpers."""
 
 

@@ -69,7 +69,7 @@ Examples:
   fsrace-lint prove scenario.py::save --processes 3 --samples 500
   fsrace-lint prove scenario.py::save --crash --check whole
   fsrace-lint prove scenario.py::prepare --replay fsr1.2posix.ab2a.e797
-  fsrace-lint prove --finding src/train.py:47
+  fsrace-lint prove --finding src/train.py:4
 """,
 )
 @click.argument("scenario", metavar="FILE::FUNCTION", required=False)
