@@ -24,6 +24,7 @@ import platform
 import re
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -269,7 +270,10 @@ def record(entry: Entry, outcome: Outcome) -> None:
     """Write the reports of a scenario."""
     RECORDED.mkdir(exist_ok=True)
     broken, repaired = entry.command("broken"), entry.command("repaired")
-    entry.recorded.write_text(f"$ {broken}\n{outcome.broken}\n\n$ {repaired}\n{outcome.repaired}\n", "utf-8")
+    text = f"$ {broken}\n{outcome.broken}\n\n$ {repaired}\n{outcome.repaired}\n"
+    for folder in (ROOT, *map(Path, sysconfig.get_paths().values())):
+        text = text.replace(f"{folder}/", "")
+    entry.recorded.write_text(text, "utf-8")
 
 
 def page() -> str:
