@@ -171,6 +171,12 @@ def test_place_must_be_a_file_and_a_line(project: Path, place: str) -> None:
     assert f"`{place}` is not a place; use FILE:LINE" in done.stderr
 
 
+def test_missing_file_is_named(project: Path) -> None:
+    done = run(project, "prove", "--finding", "none.py:3")
+    assert done.returncode == 2
+    assert "Error: none.py: no such file" in done.stderr
+
+
 def test_other_file_is_not_overwritten(project: Path) -> None:
     (project / "mine.py").write_text("mine\n")
     done = prove(project, "prepare", "--scenario", "mine.py")

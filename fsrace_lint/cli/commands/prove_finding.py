@@ -81,6 +81,8 @@ def find(place: str, *, no_cache: bool) -> FoundPlace:
     file, _, line = place.rpartition(":")
     if not file or not line.isdigit():
         raise click.UsageError(f"`{visible(place)}` is not a place; use FILE:LINE")
+    if not Path(file).is_file():
+        raise click.UsageError(f"{visible(file)}: no such file")
     watch = Watch({}, color=None)
     ran, _ = run([Path(file)], {**_CHOICES, "no_cache": no_cache}, watch)
     wanted = Path(file).resolve()
