@@ -160,7 +160,7 @@ def explore(
 
 
 class _Watch(NamedTuple):
-    """What is told of a search, and kept of it, outside of its result."""
+    """Where a search reports its progress, and the file that keeps it if it stops before its end."""
 
     progress: Callable[[Progress], object]
     file: Path | None

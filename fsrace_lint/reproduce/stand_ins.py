@@ -1,4 +1,4 @@
-"""Stand-ins: objects for arguments of which nothing is known, and modules that are not installed."""
+"""Stand-ins: objects for arguments that nothing describes, and modules that are not installed."""
 
 from __future__ import annotations
 

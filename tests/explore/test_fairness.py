@@ -75,7 +75,7 @@ def linking(root: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def polling(root: Path) -> Iterator[None]:
-    """Open and truncate the file anew for each attempt, as lock libraries do."""
+    """Open and truncate the file again for each attempt, as lock libraries do."""
     while True:
         descriptor = os.open(root / "lock", os.O_CREAT | os.O_RDWR | os.O_TRUNC)
         try:
@@ -89,7 +89,7 @@ def polling(root: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def nested(root: Path) -> Iterator[None]:
-    """Poll a few times, give up, and begin again, for ever."""
+    """Poll a few times, give up, and begin again, without end."""
     while True:
         try:
             with bounded(root):

@@ -316,27 +316,27 @@ def _prove_finding(
         choices["expected"] = _exceptions(module, choices.pop("expect"))
         for name in missing:
             click.echo(visible(f"note: `{name}` is not installed; its functions do nothing here"), err=True)
-        proof = prove_finding.prove(found, written, module, explore, **choices)
-    _show_proof(proof, found.finding.code, form, as_data)
-    sys.exit({"proven": FOUND, "differs": FOUND, "passes": CLEAN}.get(proof.status, FAILED))
+        shown = prove_finding.prove(found, written, module, explore, **choices)
+    _show_proof(shown, found.finding.code, form, as_data)
+    sys.exit({"proven": FOUND, "differs": FOUND, "passes": CLEAN}.get(shown.status, FAILED))
 
 
-def _show_proof(proof: Shown, code: str, form: str, as_data: Callable[[Result], dict[str, object]]) -> None:
-    result = proof.result
+def _show_proof(shown: Shown, code: str, form: str, as_data: Callable[[Result], dict[str, object]]) -> None:
+    result = shown.result
     if form == "json":
         data = {
             "code": code,
-            "status": proof.status,
-            "text": proof.text,
+            "status": shown.status,
+            "text": shown.text,
             "result": None if result is None else as_data(result),
         }
         show(json.dumps(data, indent=2) + "\n")
         return
-    if result is not None and proof.status != "failed":
+    if result is not None and shown.status != "failed":
         show(_lines(str(result)) + "\n")
-    elif proof.details:
-        click.echo(_lines(proof.details), err=True)
-    show(f"{proof.status}: {visible(proof.text)}\n")
+    elif shown.details:
+        click.echo(_lines(shown.details), err=True)
+    show(f"{shown.status}: {visible(shown.text)}\n")
 
 
 def _lines(text: str) -> str:
