@@ -19,6 +19,7 @@ from fsrace_lint.engine.dependencies import UNSETTLED, recorded, recorded_in_cyc
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from fsrace_lint.engine.cycles import CombinedDependence, Dependence
     from fsrace_lint.engine.dependencies import Dependencies
     from fsrace_lint.engine.depth_budget import DepthBudget
 
@@ -26,6 +27,7 @@ Owner = TypeVar("Owner")
 Key = ParamSpec("Key")
 Result = TypeVar("Result")
 One = TypeVar("One")
+Asked = TypeVar("Asked")
 Itself = TypeVar("Itself")
 
 _ATTEMPTS: Final = 4
@@ -242,21 +244,47 @@ def _final(owner: Any, find: Callable[..., Result], keep: int | None) -> Callabl
 
 
 def _of_final(cycles: CycleDetector, find: Callable[..., Result], keep: int | None) -> Callable[..., Result]:
-    """Create a table that keeps only results that do not depend on a cycle."""
+    """Create a table of results that may depend on queries being computed, which other tables contain."""
     known: dict[Any, Result] = {}
+    meanwhile = _Meanwhile[Any, Result]()
 
     def ask(*key: Any) -> Result:
         if key in known:
             return known[key]
-        before = cycles.incomplete
-        result = find(*key)
-        if before == cycles.incomplete:
+        if key in meanwhile and (reused := meanwhile.of(key)):
+            return reused[0]
+        truncated, outer, dependence = cycles.truncated, cycles.begin(), None
+        try:
+            result = find(*key)
+        finally:
+            dependence = cycles.end(outer)
+        if truncated != cycles.truncated:
+            return result
+        if dependence is not None:
+            meanwhile[key] = result, dependence
+        else:
             if keep is not None and len(known) >= keep:
                 known.clear()
             known[key] = result
         return result
 
     return ask
+
+
+class _Meanwhile(dict[Asked, "tuple[Result, Dependence | CombinedDependence]"]):
+    """Results that are not final, each of which can be used while the queries that it depends on are active."""
+
+    def of(self, key: Asked) -> tuple[Result] | None:
+        """Return the result for a key in a tuple, and that the current result depends on the same queries.
+
+        A result that can no longer be used is dropped, and None is returned.
+        """
+        result, dependence = self[key]
+        if not dependence.holds():
+            del self[key]
+            return None
+        dependence.inherit()
+        return (result,)
 
 
 def _budgeted(
@@ -278,6 +306,8 @@ def _of_budget(
     """The number of steps and the result of each query that stayed within the limit."""
     cut: dict[Any, Result] = {}
     """The results that the limit truncated, by key and depth."""
+    meanwhile = _Meanwhile[Any, "tuple[int, Result]"]()
+    """The deepest step and the result of each query whose result is not final, by key and depth."""
 
     def ask(question: Any, depth: int = 0) -> Result:
         if depth > budget.used:
@@ -292,19 +322,28 @@ def _of_budget(
         if cut and (question, depth) in cut:
             budget.used = limit + 1
             return cut[question, depth]
-        incomplete, provisional = cycles.incomplete, budget.provisional
+        if (question, depth) in meanwhile and (reused := meanwhile.of((question, depth))):
+            (reached, result), = reused
+            budget.used = max(budget.used, reached)
+            return result
+        truncated, provisional = cycles.truncated, budget.provisional
         outer, budget.used = budget.used, depth
+        began, dependence = cycles.begin(), None
         try:
             result = find(question, depth) if arguments == 1 else find(*question, depth)
         finally:
             reached = budget.used
             budget.used = max(outer, reached)
-        if incomplete == cycles.incomplete and provisional == budget.provisional:
-            if reached <= limit:
-                steps = reached - depth
-                whole[question] = usual[steps] if result is nothing else (steps, result)
-            else:
-                cut[question, depth] = result
+            dependence = cycles.end(began)
+        if truncated != cycles.truncated or provisional != budget.provisional:
+            return result
+        if dependence is not None:
+            meanwhile[question, depth] = (reached, result), dependence
+        elif reached <= limit:
+            steps = reached - depth
+            whole[question] = usual[steps] if result is nothing else (steps, result)
+        else:
+            cut[question, depth] = result
         return result
 
     def ask_of_several(*key: Any) -> Result:
@@ -350,8 +389,7 @@ class Table(Generic[Key, Result]):
         self._active: dict[Any, int] = {}
         """The keys that are being computed, with their depths."""
         self._attempts: dict[Any, int] = {}
-        self._meanwhile: dict[Any, tuple[Result, int, object]] = {}
-        """Results that are not final, with the dependencies that `CycleDetector.compute` returned."""
+        self._meanwhile = _Meanwhile[Any, Result]()
         self.not_final: set[Any] = set()
         """Keys whose result was kept after `_ATTEMPTS` computations although it is not final."""
         self._dependencies: Dependencies | None = getattr(owner, "dependencies", None)
@@ -370,26 +408,23 @@ class Table(Generic[Key, Result]):
             cycles.note_cycle(self._active[key])
             return self._provisional
         if cycles.depth >= self._limit:
-            cycles.incomplete += 1
+            cycles.truncated += 1
             return self._provisional
-        if key in self._meanwhile:
-            result, depends_on, latest = self._meanwhile[key]
-            if cycles.reuses(depends_on, latest):
-                return result
-            del self._meanwhile[key]
+        if key in self._meanwhile and (reused := self._meanwhile.of(key)):
+            return reused[0]
         self._active[key] = cycles.depth
         try:
-            result, depends_on, latest = cycles.compute(functools.partial(self._find, *key))
+            result, dependence = cycles.compute(functools.partial(self._find, *key))
         finally:
             del self._active[key]
-        attempts = self._attempts.pop(key, 0) + 1 if depends_on else 0
-        if not depends_on or attempts >= _ATTEMPTS:
+        attempts = 0 if dependence is None else self._attempts.pop(key, 0) + 1
+        if dependence is None or attempts >= _ATTEMPTS:
             self._known[key] = result
-            if depends_on:
+            if dependence is not None:
                 self.not_final.add(key)
         else:
             self._attempts[key] = attempts
-            self._meanwhile[key] = result, depends_on, latest
+            self._meanwhile[key] = result, dependence
         return result
 
     def known(self, *key: Key.args, **_: Key.kwargs) -> Result | None:

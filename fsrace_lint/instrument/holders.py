@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Set
 
 DEEPEST: Final = 5
 """How many containers can be nested around a function, such as a partial in a tuple of defaults."""
@@ -50,7 +50,7 @@ class Holders:
         functions = [(old, new) for old, new in table.items() if not isinstance(old, type)]
         self._old = {id(old): old for old, _ in functions}
         frozen = gc.get_freeze_count()
-        # `gc.get_referrers()` skips frozen objects
+        # `gc.get_objects()` skips frozen objects
         gc.unfreeze()
         try:
             self._search(functions)
@@ -83,20 +83,15 @@ class Holders:
         return str(getattr(made, "__module__", "")).startswith(self._exempt)
 
     def _search(self, level: list[tuple[Any, Any]]) -> None:
+        objects = gc.get_objects()
         for _ in range(DEEPEST):
             if not level:
                 return
             old_by_id = {id(old): new for old, new in level}
-            olds = [old for old, _ in level]
-            ignored = {id(level), id(olds), id(old_by_id), *map(id, level)}
-            found = gc.get_referrers(*olds)
+            found = _referring_to(old_by_id.keys(), objects)
             next_level: list[tuple[Any, Any]] = []
-            holders = [
-                each
-                for each in found
-                if id(each) not in self._own and id(each) not in ignored and not isinstance(each, _LOCALS)
-            ]
-            self._note_classes(holders)
+            holders = [each for each in found if id(each) not in self._own and not isinstance(each, _LOCALS)]
+            self._note_classes(holders, objects)
             for holder in holders:
                 made = _remade(holder, old_by_id)
                 if made is None:
@@ -104,13 +99,11 @@ class Holders:
                 else:
                     next_level.append((holder, made))
             level = next_level
-            del found, holders, olds  # they refer to the next level
 
-    def _note_classes(self, holders: list[Any]) -> None:
+    def _note_classes(self, holders: list[Any], objects: list[Any]) -> None:
         """Find which of the dictionaries are those of classes."""
-        dictionaries = [each for each in holders if type(each) is dict]
-        known = set(map(id, dictionaries))
-        for owner in gc.get_referrers(*dictionaries) if dictionaries else ():
+        known = {id(each) for each in holders if type(each) is dict}
+        for owner in objects if known else ():
             if isinstance(owner, type):
                 for inner in gc.get_referents(owner):
                     if id(inner) in known:
@@ -142,6 +135,15 @@ class Holders:
         elif not isinstance(holder, type):
             self._objects.append(holder)
             yield from _in_attributes(holder, new)
+
+
+def _referring_to(ids: Set[int], objects: list[Any]) -> list[Any]:
+    """Return the objects that refer to one of some others, by identity.
+
+    `gc.get_referrers()` takes time for each of the others.
+    """
+    referents = gc.get_referents
+    return [each for each in objects if not ids.isdisjoint(map(id, referents(each)))]
 
 
 def _remade(holder: Any, new: dict[int, Any]) -> Any:

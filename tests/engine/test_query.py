@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 import pytest
-from support.queries import Budgeted
+from support.queries import Budgeted, Cyclic
 
 from fsrace_lint.engine.cycles import CombinedCycles, CycleDetector
 from fsrace_lint.engine.depth_budget import DepthBudget
@@ -61,31 +61,114 @@ def test_result_does_not_depend_on_earlier_queries(order: tuple[int, ...]) -> No
             assert chain.ask(question, depth) == Chain(deepest=4).ask(question, depth)
 
 
-def test_provisional_result_is_not_cached() -> None:
-    cycles = CycleDetector()
-    settled = Budgeted(DepthBudget(DEEPEST, cycles), "")
+class InCycle:
+    """A recursive query whose result depends on a query that is being computed."""
 
-    def unfinished() -> str:
-        cycles.incomplete += 1
-        return "so far"
+    def __init__(self, cycles: CycleDetector, budget: DepthBudget) -> None:
+        self.around = Cyclic("so far", cycles=cycles)
+        self.settled = Budgeted(budget, "")
+        self.looked = 0
 
-    assert settled.get("a", 0, unfinished) == "so far"
-    assert settled.get("a", 0, lambda: "whole") == "whole"
-    assert settled.get("a", 0, unfinished) == "whole"
+    def ask(self, depth: int = 0) -> str:
+        return self.settled.get("inner", depth, self._find)
+
+    def _find(self) -> str:
+        self.looked += 1
+        return self.around.get("outer", lambda: f"{self.ask()}, {self.ask()}, {self.ask(1)}")
 
 
-@pytest.mark.parametrize("which", [0, 1])
-def test_provisional_result_in_one_of_two_detectors_is_not_cached(which: int) -> None:
-    circles = CycleDetector(), CycleDetector()
-    settled = Budgeted(DepthBudget(DEEPEST, CombinedCycles(*circles)), "")
+@pytest.fixture(params=["one detector", "the first of two", "the second of two"])
+def in_cycle(request: pytest.FixtureRequest) -> InCycle:
+    """A query in a cycle, by the detector that notices the cycle."""
+    cycles, other = CycleDetector(), CycleDetector()
+    pair = (cycles, other) if request.param == "the first of two" else (other, cycles)
+    used = cycles if request.param == "one detector" else CombinedCycles(*pair)
+    return InCycle(cycles, DepthBudget(DEEPEST, used))
 
-    def unfinished() -> str:
-        circles[which].incomplete += 1
-        return "so far"
 
-    assert settled.get("a", 0, unfinished) == "so far"
-    assert settled.get("a", 0, lambda: "whole") == "whole"
-    assert settled.get("a", 0, unfinished) == "whole"
+def test_provisional_result_is_reused_at_its_depth_while_the_cycle_is_open(in_cycle: InCycle) -> None:
+    assert in_cycle.around.get("outer", lambda: f"{in_cycle.ask()}, {in_cycle.ask()}") == "so far, so far"
+    assert in_cycle.looked == 1
+    assert in_cycle.ask() == "so far, so far"
+    assert in_cycle.looked == 2
+    assert in_cycle.ask() == "so far, so far"
+    assert in_cycle.looked == 2
+
+
+def test_provisional_result_is_computed_again_at_another_depth(in_cycle: InCycle) -> None:
+    assert in_cycle.around.get("outer", lambda: f"{in_cycle.ask()}, {in_cycle.ask(1)}") == "so far, so far"
+    assert in_cycle.looked == 2
+
+
+def test_depth_of_a_reused_provisional_result_counts() -> None:
+    budget = DepthBudget(4, CycleDetector())
+    cycle = InCycle(budget.cycles, budget)
+
+    def deep() -> str:
+        budget.exhausted(3)
+        return cycle.around.get("outer", str)
+
+    def used() -> str:
+        budget.used = 0
+        cycle.settled.get("inner", 1, deep)
+        return str(budget.used)
+
+    assert cycle.around.get("outer", lambda: used() + used()) == "33"
+
+
+def test_result_of_a_closed_cycle_is_kept() -> None:
+    letters = Letters()
+    assert letters.first("a") == "ab?"
+    assert letters.first("a") == "ab?"
+    assert letters.found == ["first", "second"]
+
+
+class Letters:
+    """A shared query without a provisional result, in front of a cycle."""
+
+    def __init__(self) -> None:
+        self.cycles = CycleDetector()
+        self.found: list[str] = []
+
+    @query(shared=True)
+    def first(self, letter: str) -> str:
+        self.found.append("first")
+        return letter + self.second("b")
+
+    @query(shared=True, provisional="?")
+    def second(self, letter: str) -> str:
+        self.found.append("second")
+        return letter + self.second(letter)
+
+
+class Nested:
+    """A shared query without a provisional result, whose result is cut where too many others are nested."""
+
+    def __init__(self) -> None:
+        self.cycles = CycleDetector()
+        self.asked = 0
+
+    @query(shared=True)
+    def first(self, number: int) -> str:
+        self.asked += 1
+        return self.second(number)
+
+    @query(shared=True, provisional="?", limit=2)
+    def second(self, number: int) -> str:
+        return f"{number}{self.second(number - 1) if number else ''}"
+
+    @query(shared=True, provisional="")
+    def around(self, number: int) -> str:
+        return self.first(number)
+
+
+def test_result_cut_by_nesting_is_not_kept() -> None:
+    nested = Nested()
+    assert nested.around(1) == "1?"
+    assert nested.asked == 1
+    assert nested.first(0) == "0"
+    assert nested.first(1) == "1?"
+    assert nested.asked == 3
 
 
 @pytest.mark.parametrize("usual", ["found", "something else"])

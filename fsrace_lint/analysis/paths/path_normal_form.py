@@ -53,7 +53,8 @@ from fsrace_lint.analysis.values.abstract_values import (
 from fsrace_lint.analysis.values.assignment import is_none
 from fsrace_lint.analysis.values.call_arguments import bind, library_argument
 from fsrace_lint.analysis.values.entered_values import entered_call
-from fsrace_lint.engine.query import query
+from fsrace_lint.engine.depth_budget import DepthBudget
+from fsrace_lint.engine.query import query, recursive_query
 from fsrace_lint.program.symbols import ExternalName, Instance, qualified_name
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.identity import Identity
@@ -90,6 +91,7 @@ class PathNormalizer:
         self._variables = VariableFactory(rank_dependence, self.node_local, self.work_items)
         self._derived, self._opaque = self._variables.derived, self._variables.opaque
         self._loop_ranges = LoopRanges(rank_dependence)
+        self.budget = DepthBudget(_DEEPEST, self.rank_tests.budget.cycles)
 
     def normalize(self, expr: m.Expr, scope: Environment) -> AbstractPath | None:
         """Return the normal form of a path.
@@ -111,7 +113,7 @@ class PathNormalizer:
 
     def pieces(self, expr: m.Expr, scope: Environment, depth: int) -> tuple[Piece, ...] | None:  # noqa: C901  # one case per kind
         """Return the pieces of a path, or None if it is unknown or nested too deeply."""
-        if depth > _DEEPEST:
+        if self.budget.exhausted(depth):
             return None
         own = self._variables.process_or_node(expr, scope)
         if own is not None:
@@ -135,7 +137,7 @@ class PathNormalizer:
             case m.Binary(operator="%", left=m.Constant(value=str() as template), right=values):
                 return self._percent(template, values, scope, depth + 1)
             case m.Call():
-                return self._call(expr, scope, depth + 1)
+                return self._call(Identity(expr), scope, depth + 1)
             case m.Walrus(value=value):
                 return self.pieces(value, scope, depth + 1)
             case m.Conditional(body=body, orelse=orelse):
@@ -195,7 +197,9 @@ class PathNormalizer:
                 joined += ["/", *written]
         return tuple(joined)
 
-    def _call(self, call: m.Call, scope: Environment, depth: int) -> tuple[Piece, ...] | None:
+    @recursive_query(beyond=None)
+    def _call(self, of: Identity[m.Call], scope: Environment, depth: int) -> tuple[Piece, ...] | None:
+        call = of.of
         entity = self.resolver.symbol(call.function, scope)
         name = qualified_name(entity) or ""
         if name in JOINING:
@@ -286,7 +290,8 @@ class PathNormalizer:
         self, function: LinkedFunction, call: m.Call, scope: Environment, depth: int
     ) -> tuple[tuple[Piece, ...] | None, ...]:
         """Return the normal forms of what a call of a function can return."""
-        exits = self.rank_dependence.interpretation.result_points(function) if depth < _DEEPEST else ()
+        is_cut = self.budget.exhausted(depth + 1)
+        exits = () if is_cut else self.rank_dependence.interpretation.result_points(function)
         return tuple(
             None if way.value is None else self.pieces(way.value, way.state.scope, depth + 2)
             for way in feasible_exits(call, scope, function, exits)
@@ -458,7 +463,7 @@ class PathNormalizer:
 
         Elements of two loops over equal iterables have equal keys.
         """
-        if not isinstance(binding, IterationElement) or depth > _DEEPEST:
+        if not isinstance(binding, IterationElement) or self.budget.exhausted(depth):
             return None
         expr, scope = binding.source.expr, binding.source.scope
         if isinstance(expr, m.Call) and self._loop_ranges.is_in_order(expr, scope):
@@ -476,7 +481,9 @@ class PathNormalizer:
         """Return the normal forms of the bindings in a union. A binding to None is skipped."""
         options = binding.options if isinstance(binding, Union) else ()
         told = [option for option in options if not is_none(option)]
-        return [None if depth > _DEEPEST else self._bound(option, expr, depth + 1) for option in told]
+        return [
+            None if self.budget.exhausted(depth) else self._bound(option, expr, depth + 1) for option in told
+        ]
 
     def parameter_of(self, symbol: PathVariable, function: LinkedFunction) -> m.Parameter | None:
         """Return the parameter of `function` that a variable represents, or None."""

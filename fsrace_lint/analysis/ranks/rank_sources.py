@@ -18,7 +18,7 @@ from fsrace_lint.analysis.values.assignment import is_none
 from fsrace_lint.analysis.values.call_arguments import bind
 from fsrace_lint.analysis.values.entered_values import entered_values
 from fsrace_lint.engine.depth_budget import DepthBudget
-from fsrace_lint.engine.query import recursive_query
+from fsrace_lint.engine.query import query, recursive_query
 from fsrace_lint.program.symbols import as_function, qualified_name
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import as_attribute, last_name
@@ -145,15 +145,23 @@ class RankSources:
 
     def _rank_named_to(self, own: LinkedFunction | None, call: m.Call, scope: Environment) -> str | None:
         """Return the scope of a rank in the environment variable whose name a call passes, or None."""
-        for value in () if own is None else self.interpretation.return_values(own):
+        parameter = None if own is None else self._name_of_variable(own)
+        if own is None or parameter is None:
+            return None
+        passed = bind(call, own).argument_for(parameter)
+        return None if passed is None else self.environment(passed, "rank", scope)
+
+    @query
+    def _name_of_variable(self, function: LinkedFunction) -> m.Parameter | None:
+        """Return the parameter that names the environment variable that a function returns, or None."""
+        for value in self.interpretation.return_values(function):
             read = value.expr
             if isinstance(read, m.Call) and last_name(read.function) in TRANSPARENT and read.arguments:
                 read = read.arguments[0]
             name = self._variable_name(read, value.scope)
             bound = None if name is None else self.known(name, value.scope)
-            if isinstance(bound, Argument) and bound.function is own:
-                passed = bind(call, own).argument_for(bound.parameter)
-                return None if passed is None else self.environment(passed, "rank", scope)
+            if isinstance(bound, Argument) and bound.function is function:
+                return bound.parameter
         return None
 
     def known(self, expr: m.Expr, scope: Environment) -> Binding | None:
@@ -237,14 +245,17 @@ class RankSources:
         return variable.scope if variable is not None and variable.means == "rank" else None
 
     def _called_rank(self, name: str, own: LinkedFunction | None, depth: int) -> str | None:
-        if own is not None:
-            results = self.interpretation.return_values(own)
-            values = (value for value in results if not isinstance(value.expr, m.Constant))
-            ranks = {self.rank_scope(value.expr, value.scope, depth + 2) for value in values}
-            if len(ranks) == 1 and None not in ranks:
-                return ranks.pop()
-        entry = self.catalog.find("rank", name)
-        return None if entry is None else str(entry.scope)
+        found = None if own is None else self._returned_rank(own, depth + 1)
+        entry = None if found is not None else self.catalog.find("rank", name)
+        return found if entry is None else str(entry.scope)
+
+    @recursive_query(beyond=None)
+    def _returned_rank(self, function: LinkedFunction, depth: int) -> str | None:
+        """Return the scope of the rank that all results of a function are, or None."""
+        results = self.interpretation.return_values(function)
+        values = (value for value in results if not isinstance(value.expr, m.Constant))
+        ranks = {self.rank_scope(value.expr, value.scope, depth + 1) for value in values}
+        return ranks.pop() if len(ranks) == 1 else None
 
     def _named_rank(self, expr: m.Expr, scope: Environment, depth: int) -> str | None:
         known = self.known(expr, scope)

@@ -318,8 +318,14 @@ class RankTests(RankSources):
         if index is None and isinstance(self.resolver.symbol(call.function, scope), LinkedClass):
             return BOTTOM, TOP
         callee = self._implementation(call, scope)
-        is_known = callee is not None and not (callee.facts.is_generator or callee.is_stub)
-        ways = self.interpretation.exit_points(callee) if callee is not None and is_known else ()
+        if callee is None or callee.facts.is_generator or callee.is_stub:
+            return UNPARTITIONED
+        return self._whether_one_is_none(callee, index, depth)
+
+    @recursive_query(beyond=UNPARTITIONED)
+    def _whether_one_is_none(self, function: LinkedFunction, index: int | None, depth: int) -> RankPartition:
+        """Return the processes in which a function can return None, and something else."""
+        ways = self.interpretation.exit_points(function)
         none, other = BOTTOM, BOTTOM
         for way in ways:
             value: m.Expr | None = m.Constant(None) if way.value is None else way.value
