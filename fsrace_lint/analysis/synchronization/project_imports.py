@@ -177,8 +177,12 @@ class ProjectImports:
                     waiting.append(other)
         return seen
 
-    def _run_by(self, module: Module) -> Iterator[Module]:
-        """Yield the modules of the project that a module runs itself when it is imported."""
+    @query
+    def _run_by(self, module: Module) -> tuple[Module, ...]:
+        """Return the modules of the project that a module runs itself when it is imported."""
+        return tuple(dict.fromkeys(self._each_run_by(module)))
+
+    def _each_run_by(self, module: Module) -> Iterator[Module]:
         package = module.name.rpartition(".")[0]
         while package:
             around = self.table.exact(package)
