@@ -8,7 +8,7 @@ import shutil
 import signal
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support import template
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytest_plugins = ["support.sampling", "support.leftovers", "support.large"]
+
+EXPLORING = frozenset(
+    {"explore", "safe", "gallery", "instrument", "test_prove", "test_prove_finding", "test_differential"}
+)
+"""Directories and modules of tests that explore."""
 
 # background jobs start with signals ignored, and the processes of tests would inherit that
 for _number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -39,10 +44,23 @@ def pytest_configure() -> None:
     stage.MEMORY = Path(tempfile.gettempdir())
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let a process without tests take some from another one, because a few tests take most of the time."""
+    from xdist.scheduler import WorkStealingScheduling  # type: ignore[import-untyped]
+
+    return WorkStealingScheduling(config, log)
+
+
 def pytest_sessionfinish() -> None:
     """Stop the template process, and delete the state of the program."""
     template.end()
     shutil.rmtree(os.environ["XDG_STATE_HOME"], ignore_errors=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests that explore first: each search looks at all objects, and other tests leave many."""
+    items.sort(key=lambda item: not EXPLORING.intersection((item.path.parent.name, item.path.stem)))
 
 
 @pytest.fixture
@@ -84,5 +102,5 @@ def thawed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Exclude the processes of the explorer from coverage, because tracing takes longer than running them."""
-    if item.path.parent.name in {"explore", "safe"} or item.path.stem in {"test_prove", "test_differential"}:
+    if EXPLORING.intersection((item.path.parent.name, item.path.stem)):
         item.add_marker("no_cover")

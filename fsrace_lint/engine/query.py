@@ -272,7 +272,7 @@ def _of_final(cycles: CycleDetector, find: Callable[..., Result], keep: int | No
 
 
 class _Meanwhile(dict[Asked, "tuple[Result, Dependence | CombinedDependence]"]):
-    """Results that are not final, each of which can be used while the queries that it depends on are active."""
+    """Results that are not final, each reused while the queries that it depends on are active."""
 
     def of(self, key: Asked) -> tuple[Result] | None:
         """Return the result for a key in a tuple, and that the current result depends on the same queries.
@@ -323,12 +323,13 @@ def _of_budget(
             budget.used = limit + 1
             return cut[question, depth]
         if (question, depth) in meanwhile and (reused := meanwhile.of((question, depth))):
-            (reached, result), = reused
+            ((reached, result),) = reused
             budget.used = max(budget.used, reached)
             return result
         truncated, provisional = cycles.truncated, budget.provisional
         outer, budget.used = budget.used, depth
-        began, dependence = cycles.begin(), None
+        began: Any = cycles.begin()
+        dependence = None
         try:
             result = find(question, depth) if arguments == 1 else find(*question, depth)
         finally:

@@ -11,13 +11,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Set
+    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Set as AbstractSet
 
 DEEPEST: Final = 5
 """How many containers can be nested around a function, such as a partial in a tuple of defaults."""
 _LOCALS: Final = (types.FrameType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 _WRAPPERS: Final = (staticmethod, classmethod)
 _INSIDE: Final = (types.FunctionType, types.MethodType, types.CellType, tuple, list, dict, partial, type)
+
+
+_FEW: Final = 200
+"""Up to this number of objects, `gc.get_referrers()` is faster: it takes time for each of them."""
 
 
 class Site(NamedTuple):
@@ -84,30 +89,37 @@ class Holders:
 
     def _search(self, level: list[tuple[Any, Any]]) -> None:
         objects = gc.get_objects()
+        classes = [each for each in objects if isinstance(each, type)]
+        found = _referring([old for old, _ in level], objects)
         for _ in range(DEEPEST):
-            if not level:
-                return
             old_by_id = {id(old): new for old, new in level}
-            found = _referring_to(old_by_id.keys(), objects)
+            ignored = {id(level), *map(id, level)}
             next_level: list[tuple[Any, Any]] = []
-            holders = [each for each in found if id(each) not in self._own and not isinstance(each, _LOCALS)]
-            self._note_classes(holders, objects)
+            holders = [
+                each
+                for each in found
+                if id(each) not in self._own and id(each) not in ignored and not isinstance(each, _LOCALS)
+            ]
+            self._note_classes(holders, classes)
             for holder in holders:
                 made = _remade(holder, old_by_id)
                 if made is None:
                     self.sites += self._sites(holder, old_by_id)
                 else:
                     next_level.append((holder, made))
+            if not next_level:
+                return
             level = next_level
+            del found, holders  # they refer to the next level
+            found = _referring([holder for holder, _ in level], objects)
 
-    def _note_classes(self, holders: list[Any], objects: list[Any]) -> None:
+    def _note_classes(self, holders: list[Any], classes: list[type]) -> None:
         """Find which of the dictionaries are those of classes."""
         known = {id(each) for each in holders if type(each) is dict}
-        for owner in objects if known else ():
-            if isinstance(owner, type):
-                for inner in gc.get_referents(owner):
-                    if id(inner) in known:
-                        self._classes[id(inner)] = owner
+        for owner in classes if known else ():
+            for inner in gc.get_referents(owner):
+                if id(inner) in known:
+                    self._classes[id(inner)] = owner
 
     def fixed(self, audited: tuple[str, ...]) -> list[str]:
         """Return descriptions of the objects that still refer to an original function.
@@ -137,12 +149,11 @@ class Holders:
             yield from _in_attributes(holder, new)
 
 
-def _referring_to(ids: Set[int], objects: list[Any]) -> list[Any]:
-    """Return the objects that refer to one of some others, by identity.
-
-    `gc.get_referrers()` takes time for each of the others.
-    """
-    referents = gc.get_referents
+def _referring(held: list[Any], objects: list[Any]) -> list[Any]:
+    """Return those of some objects that refer to one of some others."""
+    if len(held) <= _FEW:
+        return [each for each in gc.get_referrers(*held) if each is not held and each is not objects]
+    referents, ids = gc.get_referents, set(map(id, held))
     return [each for each in objects if not ids.isdisjoint(map(id, referents(each)))]
 
 

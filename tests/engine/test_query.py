@@ -101,8 +101,9 @@ def test_provisional_result_is_computed_again_at_another_depth(in_cycle: InCycle
 
 
 def test_depth_of_a_reused_provisional_result_counts() -> None:
-    budget = DepthBudget(4, CycleDetector())
-    cycle = InCycle(budget.cycles, budget)
+    cycles = CycleDetector()
+    budget = DepthBudget(4, cycles)
+    cycle = InCycle(cycles, budget)
 
     def deep() -> str:
         budget.exhausted(3)

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OURS: Final = {
-    name: path
-    for name, path in MODULES.items()
-    if not name.startswith(("explore", "instrument", "safe"))
+    name: path for name, path in MODULES.items() if not name.startswith(("explore", "instrument", "safe"))
 }
 MEANING: Final = {name: path for name, path in MODULES.items() if name.startswith("analysis")}
 SPEED: Final = re.compile(r"memo|cache|asks_few|mentions|targeted|exhaustive", re.IGNORECASE)

@@ -110,7 +110,7 @@ class Resolver(ModuleMembers):
             return self._name(expr.id, scope, depth + 1)
         return self._entity(expr, scope, depth) if depth else self.denoted(expr, scope)
 
-    @query(shared=True, keep=20_000)
+    @query(shared=True, keep=200_000)
     def denoted(self, expr: m.Expr, scope: Environment) -> Symbol | None:
         """Return the symbol that an expression other than a name denotes, with the full depth budget."""
         return self._entity(expr, scope, 0)
