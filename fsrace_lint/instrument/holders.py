@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from collections.abc import Set as AbstractSet
 
 DEEPEST: Final = 5
 """How many containers can be nested around a function, such as a partial in a tuple of defaults."""
@@ -90,28 +89,27 @@ class Holders:
     def _search(self, level: list[tuple[Any, Any]]) -> None:
         objects = gc.get_objects()
         classes = [each for each in objects if isinstance(each, type)]
-        found = _referring([old for old, _ in level], objects)
         for _ in range(DEEPEST):
-            old_by_id = {id(old): new for old, new in level}
-            ignored = {id(level), *map(id, level)}
-            next_level: list[tuple[Any, Any]] = []
-            holders = [
-                each
-                for each in found
-                if id(each) not in self._own and id(each) not in ignored and not isinstance(each, _LOCALS)
-            ]
-            self._note_classes(holders, classes)
-            for holder in holders:
-                made = _remade(holder, old_by_id)
-                if made is None:
-                    self.sites += self._sites(holder, old_by_id)
-                else:
-                    next_level.append((holder, made))
-            if not next_level:
-                return
-            level = next_level
-            del found, holders  # they refer to the next level
-            found = _referring([holder for holder, _ in level], objects)
+            if level:
+                level = self._replace(level, objects, classes)
+
+    def _replace(
+        self, level: list[tuple[Any, Any]], objects: list[Any], classes: list[type]
+    ) -> list[tuple[Any, Any]]:
+        """Find where some objects are stored, and return the immutable holders with copies to replace them."""
+        old_by_id = {id(old): new for old, new in level}
+        ignored = {id(level), *map(id, level), *self._own}
+        found = _referring([old for old, _ in level], objects)
+        holders = [each for each in found if id(each) not in ignored and not isinstance(each, _LOCALS)]
+        self._note_classes(holders, classes)
+        copies: list[tuple[Any, Any]] = []
+        for holder in holders:
+            made = _remade(holder, old_by_id)
+            if made is None:
+                self.sites += self._sites(holder, old_by_id)
+            else:
+                copies.append((holder, made))
+        return copies
 
     def _note_classes(self, holders: list[Any], classes: list[type]) -> None:
         """Find which of the dictionaries are those of classes."""
