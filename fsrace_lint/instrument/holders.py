@@ -96,7 +96,7 @@ class Holders:
     def _replace(
         self, level: list[tuple[Any, Any]], objects: list[Any], classes: list[type]
     ) -> list[tuple[Any, Any]]:
-        """Find where some objects are stored, and return the immutable holders with copies to replace them."""
+        """Find where some objects are stored, and return the immutable holders with their replacements."""
         old_by_id = {id(old): new for old, new in level}
         ignored = {id(level), *map(id, level), *self._own}
         found = _referring([old for old, _ in level], objects)
