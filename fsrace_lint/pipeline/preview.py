@@ -30,6 +30,12 @@ LEAST: Final = 20
 
 Each fix rebuilds its function or its file.
 """
+MANY: Final = 1_000
+MOST_OF_MANY: Final = 1_000_000
+"""The limits for a file with more than `MANY` fixes: their number, and the bytes of rebuilt code.
+
+Without them, the previews of such a file take many times as long as its check.
+"""
 TOO_MANY: Final = (
     "this file has too many fixes to preview each one; to show all of them, run fsrace-lint fix --diff"
 )
@@ -74,7 +80,7 @@ def _of_file(run: Run, source: Source, findings: Sequence[Finding]) -> list[Prev
     made: list[Preview] = []
     size = 0
     for finding in findings:
-        if size > MOST and len(made) >= LEAST:
+        if _is_enough(len(made), size, len(findings)):
             made.append(Preview(refusal=TOO_MANY))
         elif reason := doubt(finding):
             made.append(Preview(refusal=reason))
@@ -86,6 +92,13 @@ def _of_file(run: Run, source: Source, findings: Sequence[Finding]) -> list[Prev
             made.append(Preview(_edits(text, one.replaced), one.refusal))
             size += one.size
     return made
+
+
+def _is_enough(shown: int, size: int, wanted: int) -> bool:
+    """Return whether a limit is reached: by the number of previews, and by the bytes of rebuilt code."""
+    if wanted > MANY:
+        return shown >= MANY or size > MOST_OF_MANY
+    return shown >= LEAST and size > MOST
 
 
 def _tidied(source: Source, finding: Finding) -> Preview:

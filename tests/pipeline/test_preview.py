@@ -16,8 +16,10 @@ from support import EXAMPLES
 from support.cli import run, write
 from support.sarif import sarif
 
-from fsrace_lint import fixes, rules
+from fsrace_lint import fixes, report, rules
+from fsrace_lint.analysis.callgraph.function_flows import FunctionFlows
 from fsrace_lint.config import settings
+from fsrace_lint.files import source as files_source
 from fsrace_lint.files.spans import Span
 from fsrace_lint.findings.finding import Applicability, Finding
 from fsrace_lint.pipeline import check, merge, repair
@@ -245,6 +247,24 @@ def counted(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> list[
     return given
 
 
+def calls(monkeypatch: pytest.MonkeyPatch, owner: object, name: str) -> list[Any]:
+    """Return a list that gets an item for every further call of a function or method."""
+    function, seen = getattr(owner, name), list[Any]()
+
+    def counting(*arguments: Any, **named: Any) -> Any:
+        seen.append(arguments)
+        return function(*arguments, **named)
+
+    monkeypatch.setattr(owner, name, counting)
+    return seen
+
+
+def strict_races(number: int) -> str:
+    """Return a file of functions, each with one race that the strict profile reports and a fix mends."""
+    function = "def f{}(p):\n    if not os.path.isdir(p):\n        os.makedirs(p)\n\n\n"
+    return "".join(["import os\n\n\n", *(function.format(n) for n in range(number))])
+
+
 def train_surroundings() -> fixes.Surroundings:
     ((ran, checked),) = check.check([Path("train.py")], lambda it: settings.load(it.parent, rules.names()))
     return repair.surroundings(ran, checked.sources["train.py"])
@@ -281,10 +301,9 @@ class TestParts:
     def test_parsed_text_grows_linearly_with_fixes(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Twice as many functions take twice as much parsed text: no fix parses the whole file."""
         parsed = counted(monkeypatch, cst, "parse_module")
-        function = "def f{}(p):\n    if not os.path.isdir(p):\n        os.makedirs(p)\n\n\n"
         totals = {}
         for number in (20, 40):
-            text = "".join(["import os\n\n\n", *(function.format(n) for n in range(number))])
+            text = strict_races(number)
             write({"a.py": text})
             parsed.clear()
             rows = sarif(run("check", "--profile=strict", "--format=sarif", code=1).stdout)["results"]
@@ -327,6 +346,74 @@ class TestPreview:
         few = self.previews()
         assert [few[code] == every[code] for code in every] == [True] + [False] * (len(every) - 1)
         assert {one.refusal for one in few.values() if not one.edits} == {previewing.TOO_MANY}
+
+    def test_previews_of_very_many_fixes_are_limited(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of more fixes than `MANY`, only as many are computed, or fewer if their functions are long."""
+        write({"a.py": strict_races(6)})
+        attempts = calls(monkeypatch, fixes, "_changed")
+        for many, most, shown in ((6, 1, 6), (5, 10_000, 5), (5, 1, 1)):
+            monkeypatch.setattr(previewing, "MANY", many)
+            monkeypatch.setattr(previewing, "MOST_OF_MANY", most)
+            attempts.clear()
+            rows = sarif(run("check", "--profile=strict", "--format=sarif", code=1).stdout)["results"]
+            assert [bool(row.get("fixes")) for row in rows] == [True] * shown + [False] * (6 - shown)
+            assert len(attempts) == shown
+            refusals = {row["properties"].get("refusal") for row in rows[shown:]}
+            assert refusals == ({previewing.TOO_MANY} if shown < len(rows) else set())
+
+    @pytest.mark.parametrize("form", ["html", "sarif"])
+    def test_no_fix_preview_computes_no_fix(self, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The report then names each fix, and shows no changes."""
+        write({"a.py": strict_races(2)})
+        made = calls(monkeypatch, fixes, "alone")
+        arguments = ("check", "--profile=strict", f"--format={form}")
+        full = run(*arguments, code=1).stdout
+        assert len(made) == 1
+        named, shown = {
+            "html": ('class="fixhead"', 'class="diff"'),
+            "sarif": ('"applicability": "safe"', '"fixes": ['),
+        }[form]
+        short = run(*arguments, "--no-fix-preview", code=1).stdout
+        assert len(made) == 1
+        assert (full.count(shown), short.count(shown)) == (2, 0)
+        assert full.count(named) == short.count(named) == 2
+        run(*arguments, "--no-fix-preview", f"--report={form}=a.{form}", code=1)
+        assert len(made) == 1
+        assert Path(f"a.{form}").read_text() == short
+
+    def test_no_fix_preview_changes_no_other_report(self) -> None:
+        write({"a.py": strict_races(2)})
+        for form in set(report.FORMATS) - report.SHOWING_FIXES:
+            arguments = ("check", "--profile=strict", f"--format={form}")
+            assert run(*arguments, "--no-fix-preview", code=1).stdout == run(*arguments, code=1).stdout
+
+    @pytest.mark.parametrize("form", ["html", "sarif"])
+    def test_a_file_is_split_into_lines_once(self, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The number of findings does not change how often a report splits or decodes their file."""
+        split = calls(monkeypatch, files_source, "split_lines")
+        numbers = []
+        for number in (2, 8):
+            write({"a.py": strict_races(number)})
+            split.clear()
+            run("check", "--profile=strict", f"--format={form}", "--no-fix-preview", "--no-cache", code=1)
+            numbers.append(len(split))
+        assert numbers[0] == numbers[1] >= 1
+
+    def test_calls_are_looked_up_without_a_search(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Twice as many fixes ask for the calls of twice as many functions, and not of four times as many."""
+        numbers = []
+        asked = calls(monkeypatch, FunctionFlows, "call_sites")
+        for number in (20, 40):
+            write({"a.py": strict_races(number)})
+            results = check.check(
+                [Path()],
+                lambda it: settings.with_everywhere(settings.load(it, rules.names()), profile="strict"),
+            )
+            asked.clear()
+            checked = previewing.preview(results, merge.merge([one for _, one in results]))
+            assert len(checked.outcome.previews or ()) == number
+            numbers.append(len(asked))
+        assert numbers[1] < 2.1 * numbers[0]
 
     def test_failing_recipe_does_not_break_the_report(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def broken(*_: object) -> None:

@@ -295,8 +295,8 @@ class OrderingQueries(AccessQueries):
         return self._project_idioms.exists(name)
 
     def _call_at(self, span: Span) -> CallSite | None:
-        found = (call_site for call_site in self.each(self.flows.call_sites) if call_site.call.span == span)
-        return next(found, None)
+        found = (self._project_idioms.calls_in(module).get(span) for module in self.targets)
+        return next((call_site for call_site in found if call_site is not None), None)
 
     def has_helper(self, call_site: CallSite, helper: str) -> bool:
         """Return whether the settings name a module with a helper for the file of a call."""

@@ -14,13 +14,14 @@ from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import last_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from fsrace_lint.analysis.accesses.effects import Effects
     from fsrace_lint.analysis.callgraph.entry_states import EntryStates
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.synchronization.process_groups import ProcessGroups
     from fsrace_lint.analysis.synchronization.project_imports import Offered
+    from fsrace_lint.files.spans import Span
     from fsrace_lint.program.modules import Module
 
     OwnForm = tuple[str, str, bool]
@@ -77,6 +78,15 @@ class ProjectIdioms:
             if may_lack and isinstance(function, LinkedFunction) and self.groups.is_needed_in(function):
                 continue
             yield from ((*form, False) for form in self.imports.forms(offered, importer))
+
+    @query
+    def calls_in(self, module: Module) -> Mapping[Span, CallSite]:
+        """The calls of a file by their spans; the first one if a span occurs again."""
+        found: dict[Span, CallSite] = {}
+        for function in module.functions:
+            for call_site in self.flows.call_sites(function):
+                found.setdefault(call_site.call.span, call_site)
+        return found
 
     def exists(self, name: str) -> bool:
         """Return whether a name denotes something in the project, or in a library that a file imports."""

@@ -52,13 +52,14 @@ class ProjectImports:
         texts = {module: _most_common(found) for module, found in spelled.items()}
         return tuple(Offered(*key, texts[key[0]]) for key in ordered if not key[1].startswith("_"))
 
-    def imported_by(self, importer: Module) -> Iterator[Offered]:
-        """Yield the functions that a file imports, or calls as attributes of a module."""
+    @query
+    def imported_by(self, importer: Module) -> tuple[Offered, ...]:
+        """The functions that a file imports, or calls as attributes of a module."""
         called = {name for function in importer.facts.functions for name in function.called}
-        for row in importer.imports.values():
-            found = self.module_of(row, importer)
-            if found is not None:
-                yield from self._of(row, found, called)
+        rows = ((row, self.module_of(row, importer)) for row in importer.imports.values())
+        return tuple(
+            each for row, found in rows if found is not None for each in self._of(row, found, called)
+        )
 
     def _of(self, row: m.Import, found: Module, called: set[str]) -> Iterator[Offered]:
         entity = found if row.name is None else self.resolver.member(found, row.name)

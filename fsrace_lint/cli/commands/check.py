@@ -100,6 +100,7 @@ def check(  # one parameter per option
     output_file: Path | None,
     reports: tuple[OutputTarget, ...],
     *,
+    no_fix_preview: bool,
     fixes: bool,
     only_diff: bool,
     statistics: bool,
@@ -165,7 +166,7 @@ def check(  # one parameter per option
         is_apart = choices["no_cache"] or choices["cache_dir"] is not None
         checked = proving.prove_first(checked, prove, no_cache=is_apart, quiet=watch.quiet)
     output.spare(wanted, results)
-    if output.showing_fixes(wanted):
+    if not no_fix_preview and output.showing_fixes(wanted):
         from fsrace_lint.pipeline import preview  # noqa: PLC0415  # loads libcst, and few formats show fixes
 
         checked = preview.preview(results, checked)

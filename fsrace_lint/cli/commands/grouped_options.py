@@ -39,7 +39,16 @@ _GROUPS: Final = {
         "reason",
     ),
     "Fixes": ("fixes", "unsafe_fixes", "fix_tiers", "only_diff", "interactive", "commit", "require_clean"),
-    "Output": ("form", "output_file", "prove", "reports", "show_silenced", "show_suppressed", "statistics"),
+    "Output": (
+        "form",
+        "output_file",
+        "no_fix_preview",
+        "prove",
+        "reports",
+        "show_silenced",
+        "show_suppressed",
+        "statistics",
+    ),
     "Performance": ("jobs", "daemon", "cache_dir", "no_cache"),
     "Messages": ("quiet", "silent", "verbose", "color"),
 }

@@ -89,6 +89,11 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
             f" The other formats are for browsers, programs, and CI services: {', '.join(_FOR_PROGRAMS)}."
             "  [default: full, or concise with --quiet]",
         ),
+        click.option(
+            "--no-fix-preview",
+            is_flag=True,
+            help="Do not compute the changes of fixes, so that HTML and SARIF reports only describe them.",
+        ),
     ):
         command = option(command)
     return command
@@ -158,7 +163,7 @@ def spare(wanted: Sequence[OutputTarget], results: Iterable[tuple[Run, Checked]]
 
 
 def showing_fixes(wanted: Sequence[OutputTarget]) -> bool:
-    """Return whether a report shows the edits of fixes."""
+    """Return whether a report can show the edits of fixes."""
     return any(target.form in report.SHOWING_FIXES for target in wanted)
 
 
