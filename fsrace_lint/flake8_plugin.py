@@ -17,6 +17,7 @@ from flake8.violation import Violation  # type: ignore[import-untyped,unused-ign
 from fsrace_lint import __version__
 from fsrace_lint.config.roots import find_root, is_project
 from fsrace_lint.config.validation import SettingsError
+from fsrace_lint.engine.parallel import machine
 from fsrace_lint.engine.parallel.progress import SILENT
 from fsrace_lint.files import source
 from fsrace_lint.findings.baseline import RULE_FAILURE
@@ -116,7 +117,7 @@ class Plugin:
                 exception in one of flake8's processes can leave the others, and flake8, waiting for a lock.
         """
         try:
-            with internal_error.guard(SettingsError):
+            with machine.gc_disabled(), internal_error.guard(SettingsError):
                 for root in dict.fromkeys(map(cls._root, cls.named)):
                     chosen = _settings(root, cls.profile)
                     if is_project(root) and cls.stdin is None and _forks():
@@ -135,7 +136,7 @@ class Plugin:
                     yield self._row(each.line, each.column, each.code, each.message)
             return
         try:
-            with internal_error.guard(SettingsError):
+            with machine.gc_disabled(), internal_error.guard(SettingsError):
                 try:
                     found = list(self._found(_run))
                 except ChangedError:

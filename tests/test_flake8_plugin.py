@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
+import gc
 import json
 import multiprocessing
 import random
@@ -27,6 +29,8 @@ from fsrace_lint.pipeline.run import Run
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from fsrace_lint.report import Problem
 
 HAZARD = 'import os\n\nif not os.path.exists("d"):\n    os.mkdir("d")\n'
 MESSAGE = "FSR101 directory `'d'` is created by multiple processes after a separate existence check"
@@ -147,6 +151,43 @@ def test_plugin_imports_neither_the_codemod_nor_the_command_line() -> None:
     code = "import sys, fsrace_lint.flake8_plugin; print({'libcst', 'rich', 'click'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_no_garbage_collection_while_the_plugin_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Linking and checking create only objects that stay, so that each collection would be in vain."""
+    project(tmp_path, {"a.py": HAZARD})
+    monkeypatch.chdir(tmp_path)
+    for name in ("profile", "noqa", "stdin", "named", "daemon_findings"):
+        monkeypatch.setattr(Plugin, name, getattr(Plugin, name))
+    seen: list[bool] = []
+    link, check_file = Run.link, Run.check_file
+
+    def linking(run: Run) -> object:
+        seen.append(gc.isenabled())
+        return link(run)
+
+    def checking(run: Run, relative: str, problems: list[Problem]) -> object:
+        seen.append(gc.isenabled())
+        return check_file(run, relative, problems)
+
+    monkeypatch.setattr(Run, "link", linking)
+    monkeypatch.setattr(Run, "check_file", checking)
+    Plugin.parse_options(
+        argparse.Namespace(
+            fsrace_profile=None,
+            fsrace_daemon=False,
+            disable_noqa=False,
+            stdin_display_name=None,
+            filenames=["a.py"],
+        )
+    )
+    rows = list(Plugin(ast.parse(HAZARD), "a.py", HAZARD.splitlines(keepends=True)).run())
+    assert len(rows) == 1
+    assert len(seen) >= 2
+    assert not any(seen)
+    assert gc.isenabled()
 
 
 class TestLinking:
