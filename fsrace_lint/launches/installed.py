@@ -12,8 +12,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-FILES: Final = ("pyproject.toml", "setup.cfg", "setup.py")
-"""The names of the packaging files."""
 _TABLES: Final = (
     ("project", "scripts"),
     ("project", "gui-scripts"),
@@ -27,7 +25,7 @@ def read_packaging(name: str, text: str) -> dict[str, str]:
     """Read the commands that one packaging file installs.
 
     Args:
-        name: The name of the file, one of `FILES`.
+        name: The name of the file, one of `kinds.PACKAGING`.
         text: Its content. If it is malformed, it installs nothing.
 
     Returns:

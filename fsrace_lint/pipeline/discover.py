@@ -16,7 +16,7 @@ from fsrace_lint.files.gitignore import Ignore, ignored, text_of
 from fsrace_lint.files.globs import glob
 from fsrace_lint.files.source import Unreadable, absolute_path, names_of, path_below, relative_path
 from fsrace_lint.files.stat_signature import Status
-from fsrace_lint.launches import is_launch_file
+from fsrace_lint.launches.kinds import is_launch_file
 from fsrace_lint.pipeline import project_settings
 from fsrace_lint.pipeline.exclusions import GITIGNORE, TEST, TEST_PATTERNS, Exclusions
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from fsrace_lint.files import source
+from fsrace_lint.launches.kinds import relevant
 from fsrace_lint.launches.model import Launch, Origin, Target, shortened
 
 if TYPE_CHECKING:
@@ -56,10 +57,8 @@ class LaunchFiles:
     @functools.cached_property
     def digest(self) -> bytes:
         """A digest of the content of the files that mention a launcher."""
-        from fsrace_lint import launches  # noqa: PLC0415  # not needed by runs that check no file
-
         digest = hashlib.blake2b(digest_size=32)
-        for relative, data in launches.relevant(self._settings.root, self._paths):
+        for relative, data in relevant(self._settings.root, self._paths):
             digest.update(f"{relative}\0{len(data)}\0".encode("utf-8", "surrogatepass"))
             digest.update(data)
         digest.update(repr([launch.line for launch in self._set]).encode())
@@ -83,10 +82,10 @@ class LaunchFiles:
         except (msgspec.DecodeError, ValueError, RecursionError):
             known = None
         if known is None:
-            from fsrace_lint import launches  # noqa: PLC0415  # loads parsers, if any file has a launch
+            from fsrace_lint.launches import reading  # noqa: PLC0415  # loads parsers, if any file has a launch
 
-            installed = launches.read_installed(self._settings.root, self._paths)
-            known = Commands(launches.read_launches(self._settings.root, self._paths, installed), installed)
+            installed = reading.read_installed(self._settings.root, self._paths)
+            known = Commands(reading.read_launches(self._settings.root, self._paths, installed), installed)
             if cached is not None:
                 # a cache that cannot be written, which is noted elsewhere, or a name that does not decode
                 with contextlib.suppress(OSError, ValueError):

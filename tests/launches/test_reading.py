@@ -1,6 +1,6 @@
 """Which files are read, and what does not fail.
 
-Shows: `launches/__init__.py`, `launches/model.py`.
+Shows: `launches/kinds.py`, `launches/reading.py`, `launches/model.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.launching import brief, read
 
-from fsrace_lint import launches
+from fsrace_lint.launches import kinds, reading
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ from fsrace_lint import launches
     ],
 )
 def test_names(name: str, *, expected: bool) -> None:
-    assert launches.is_launch_file(name) is expected
+    assert kinds.is_launch_file(name) is expected
 
 
 def test_script_without_a_suffix(tmp_path: Path) -> None:
@@ -61,12 +61,12 @@ def test_order_and_repetition(tmp_path: Path) -> None:
     found = read(tmp_path, files)
     assert [(launch.path, launch.line) for launch in found] == [("a.sh", 1), ("b.sh", 1), ("b.sh", 2)]
     names = [Path(name) for name in files]
-    assert launches.read_launches(tmp_path, [*reversed(names), *names]) == found
+    assert reading.read_launches(tmp_path, [*reversed(names), *names]) == found
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "directory.sh").mkdir()
-    (tmp_path / "large.sh").write_text(f"python a.py\n{'#' * launches.LARGEST}", "utf-8")
+    (tmp_path / "large.sh").write_text(f"python a.py\n{'#' * kinds.LARGEST}", "utf-8")
     (tmp_path / "latin.sh").write_bytes(b"python a.py \xe9\n")
     (tmp_path / "empty.sh").write_bytes(b"")
     if hasattr(os, "mkfifo"):
@@ -81,7 +81,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         "../x.sh",
         "/etc/x.sh",
     ]
-    found = launches.read_launches(tmp_path, [Path(name) for name in names])
+    found = reading.read_launches(tmp_path, [Path(name) for name in names])
     assert [launch.path for launch in found] == ["latin.sh"]
 
 
@@ -95,7 +95,7 @@ def test_parsers_are_loaded_if_a_file_can_contain_a_launch(tmp_path: Path) -> No
         (tmp_path / name).write_text("echo x\n", "utf-8")
     (tmp_path / "b.md").write_text("```\npython t.py\n```\n", "utf-8")
     program = (
-        "import sys; from pathlib import Path; from fsrace_lint.launches import read_launches\n"
+        "import sys; from pathlib import Path; from fsrace_lint.launches.reading import read_launches\n"
         "root = Path(sys.argv[1])\n"
         "for names in (['a.sh', 'a.md', 'a.yaml'], ['b.md']):\n"
         "    found = read_launches(root, [root / name for name in names])\n"

@@ -12,9 +12,10 @@ import pytest
 from support.cli import reported, run, write
 from support.warm import check, keeping
 
-from fsrace_lint import launches, rules
+from fsrace_lint import rules
 from fsrace_lint.config import settings
 from fsrace_lint.engine import store
+from fsrace_lint.launches import reading
 from fsrace_lint.pipeline import discover
 from fsrace_lint.pipeline.launch_files import LaunchFiles
 from fsrace_lint.pipeline.run import Run
@@ -54,7 +55,7 @@ class TestCache:
         first = launch_files().commands(self.results(here))
         assert [launch.reported for launch in first.launches] == ["scripts/run.sh"]
         assert first.installed == {"work": "train:main"}
-        monkeypatch.delattr(launches, "read_launches")
+        monkeypatch.delattr(reading, "read_launches")
         assert launch_files().commands(self.results(here)) == first
 
     def test_damaged_cache_is_ignored(self, here: Path) -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from support import linking
 from support.launching import read
 
-from fsrace_lint import launches
+from fsrace_lint.launches import reading
 from fsrace_lint.launches.model import Origin
 from fsrace_lint.program.module_table import ModuleTable
 from fsrace_lint.program.programs import Programs
@@ -31,8 +31,8 @@ def programs(root: Path, files: dict[str, str], *, more: tuple[Launch, ...] = ()
     sources = {path: text for path, text in files.items() if path.endswith(".py")}
     others = {path: text for path, text in files.items() if path not in sources}
     read(root, files)
-    installed = launches.read_installed(root, [root / name for name in others])
-    found = launches.read_launches(root, [root / name for name in others], installed)
+    installed = reading.read_installed(root, [root / name for name in others])
+    found = reading.read_launches(root, [root / name for name in others], installed)
     table = ModuleTable(linking.modules(sources), {})
     return Programs(table, (*more, *found), installed)
 

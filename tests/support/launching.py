@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsrace_lint import launches
+from fsrace_lint.launches import reading
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -19,7 +19,7 @@ def read(root: Path, files: dict[str, str], commands: Collection[str] = ()) -> t
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
-    return launches.read_launches(root, [root / name for name in files], commands)
+    return reading.read_launches(root, [root / name for name in files], commands)
 
 
 def brief(launch: Launch) -> str:
