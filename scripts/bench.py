@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 OURS: Final = (sys.executable, "-m", "fsrace_lint", "check", "--quiet")
 BARE: Final = (sys.executable, "-c", "import click")
-REFERENCE: Final = "ruff check --isolated --no-cache --preview --select ALL -q ."
+REFERENCE: Final = "ruff check --isolated --no-cache --preview --select ALL -q --output-format concise ."
 UNCOMPILED: Final = "PYTHONDONTWRITEBYTECODE"
 """A variable that makes Python compile modules in every run, if installation did not compile them."""
 ENDS: Final = (0, 1)

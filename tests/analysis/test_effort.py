@@ -1,0 +1,134 @@
+"""Recursive code is followed a bounded number of times, however often it is used.
+
+Shows: `engine/query.py`, `analysis/paths/path_normal_form.py`, `analysis/ranks/rank_sources.py`
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from support.linking import all_results
+
+from fsrace_lint.analysis.dataflow.process_set import ProcessSet
+from fsrace_lint.analysis.paths.path_normal_form import PathNormalizer
+from fsrace_lint.analysis.ranks.rank_sources import RankSources
+from fsrace_lint.analysis.values.resolve import Resolver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+CONVERTER = """\
+import os
+import torch.distributed as dist
+
+dist.init_process_group()
+
+def to_text(value, errors=None, nonstring="repr"):
+    if isinstance(value, str):
+        return value
+    if errors is None:
+        return to_text(value, "strict", nonstring)
+    if nonstring == "repr":
+        try:
+            value = str(value)
+        except UnicodeError:
+            value = repr(value)
+        return to_text(to_text(value), errors)
+    if isinstance(value, (list, tuple)):
+        return to_text(to_text(value[0]) + to_text(value[-1]))
+    return to_text(to_text(value, errors), nonstring)
+
+def create(root):
+"""
+USE = """\
+    path{0} = to_text(root + "{0}")
+    if not os.path.isdir(path{0}):
+        os.makedirs(path{0})
+"""
+
+RING = """\
+class Node{0}:
+    def __init__(self, owner):
+        self.entry = None
+        self.scope = Node{1}(self)
+        self.owner = owner
+
+    def lookup(self, name):
+        if self.entry is None and self.scope.lookup(name) is None:
+            self.entry = self.scope.declare(name)
+        return self.entry
+
+    def declare(self, name):
+        if self.scope.entry is None or self.owner.scope.entry is None:
+            self.entry = self.scope.scope.lookup(name)
+        if not os.path.isdir(self.owner.lookup(name)):
+            os.makedirs(self.owner.lookup(name))
+        return self.owner.lookup(name) or self.scope.declare(name)
+
+"""
+EXITS = """\
+    if value == {0}:
+        return None if value > {0} else other
+"""
+CHOICE = """\
+    if choose(value, {0}) is None:
+        os.makedirs(str({0}))
+"""
+
+
+def effort(monkeypatch: pytest.MonkeyPatch, code: str, *counted: tuple[type, str]) -> int:
+    """Check code, and return how often some methods are called."""
+    calls = [0]
+
+    def counting(method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            calls[0] += 1
+            return method(*arguments)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        for owner, name in counted:
+            patch.setattr(owner, name, counting(getattr(owner, name)))
+        all_results({"code.py": code})
+    return calls[0]
+
+
+def test_conversion_that_calls_itself_is_followed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in `ansible.module_utils`, where the conversion was followed again for every path."""
+
+    def used(times: int) -> int:
+        code = CONVERTER + "".join(map(USE.format, range(times)))
+        return effort(monkeypatch, code, (PathNormalizer, "_result"), (RankSources, "rank_scope"))
+
+    once, twice, often = map(used, (1, 2, 8))
+    assert once < 1_000
+    assert often - once == 7 * (twice - once)
+
+
+def test_effort_for_classes_in_a_ring_is_proportional(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the scopes and nodes of a compiler, each of which needs attributes of the next."""
+
+    def of(length: int) -> int:
+        ring = "".join(RING.format(i, (i + 1) % length) for i in range(length))
+        return effort(monkeypatch, f"import os\n\n{ring}", (Resolver, "_bound_by"), (Resolver, "_attribute"))
+
+    short, long = of(4), of(16)
+    assert short < 4_000
+    assert long < 4 * short
+
+
+def test_exits_of_a_function_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in an interpreter with a long `if` chain whose result is compared with None in many places."""
+
+    def of(number: int) -> int:
+        exits = "".join(map(EXITS.format, range(number)))
+        uses = "".join(map(CHOICE.format, range(number)))
+        code = f"import os\n\ndef choose(value, other):\n{exits}\ndef make(value):\n{uses}"
+        return effort(monkeypatch, code, (ProcessSet, "__or__"))
+
+    few, many = of(4), of(32)
+    assert few < 100
+    assert many < 8 * few
