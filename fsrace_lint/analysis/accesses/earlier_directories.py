@@ -14,6 +14,7 @@ from fsrace_lint.engine.query import query
 from fsrace_lint.program.modules import Module
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import unnegated
+from fsrace_lint.syntax.identity import Identity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,13 +125,15 @@ class EarlierDirectories:
 
     def _is_always(self, made: Access, call_site: CallSite) -> bool:
         """Return whether a process that comes to a call has made an earlier access, or needed none."""
-        conditions = self._conditions(made)
-        holds = conditions == [each for each in call_site.state.conditions if each in conditions]
+        conditions = self._conditions(Identity(made))
+        holds = conditions == tuple(each for each in call_site.state.conditions if each in conditions)
         return holds and call_site.loops[: len(made.call_site.loops)] == made.call_site.loops
 
-    def _conditions(self, made: Access) -> list[PathCondition]:
+    @query(provisional=())
+    def _conditions(self, made: Identity[Access]) -> tuple[PathCondition, ...]:
         """Return the conditions before a creation, except those that only say that it is needed."""
-        return [each for each in made.call_site.state.conditions if not self._is_needed(each, made)]
+        conditions = made.of.call_site.state.conditions
+        return tuple(each for each in conditions if not self._is_needed(each, made.of))
 
     def _is_needed(self, literal: PathCondition, made: Access) -> bool:
         """Return whether a condition tests only whether there is a path, or whether it is missing."""
@@ -162,7 +165,7 @@ class EarlierDirectories:
             if callee is None or self.entry_states.decorated(callee) != TOP:
                 continue
             for made in self._changes(callee):
-                if not self._conditions(made) and not made.call_site.loops:
+                if not self._conditions(Identity(made)) and not made.call_site.loops:
                     yield replace(made, call_site=earlier, path=self._seen_from(made, earlier, callee))
 
     def _seen_from(self, made: Access, call_site: CallSite, callee: LinkedFunction) -> AbstractPath | None:

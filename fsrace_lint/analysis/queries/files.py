@@ -111,15 +111,23 @@ class FileQueries(AccessQueries):
 
     def _is_passed_on_later(self, write: Access) -> bool:
         """Return whether the function of a write later reads the file, or passes its path to the project."""
+        path = write.path
+        users = () if path is None else self._users(write.call_site.function).get(path, ())
+        return any(each.call.span > write.span for each in users)
+
+    @query
+    def _users(self, function: LinkedFunction) -> dict[AbstractPath, list[CallSite]]:
+        """Return the calls that read a path, or pass it to code of the project, by the path."""
+        found: dict[AbstractPath, list[CallSite]] = {}
         normalize, callee = self.entry_states.paths.normalize, self.flows.resolver.callee
-        later = (
-            each
-            for each in self.flows.call_sites(write.call_site.function)
-            if each.call.span > write.span
-            and write.path is not None
-            and any(normalize(argument, each.state.scope) == write.path for argument in each.call.arguments)
-        )
-        return any(callee(each.call, each.state.scope) is not None or self._reads(each) for each in later)
+        for each in self.flows.call_sites(function):
+            scope = each.state.scope
+            if each.call.arguments and (callee(each.call, scope) is not None or self._reads(each)):
+                for argument in each.call.arguments:
+                    path = normalize(argument, scope)
+                    if path is not None:
+                        found.setdefault(path, []).append(each)
+        return found
 
     def _reads(self, call_site: CallSite) -> bool:
         operation = self._accesses.operation(call_site)

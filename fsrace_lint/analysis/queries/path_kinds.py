@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.accesses.model import Access, ExistenceCheck, Operation
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite, PathCondition
     from fsrace_lint.catalog import Op
+    from fsrace_lint.files.spans import Span
     from fsrace_lint.program.modules import LinkedFunction
 
 _FILLING: Final[frozenset[Op]] = frozenset({"write", "copy", "download", "link", "create"})
@@ -25,6 +26,8 @@ _DEEPEST: Final = 3
 """How many calls are followed to code that creates files."""
 _OF_DIRECTORIES: Final[frozenset[Op]] = frozenset({"list", "mkdir"})
 """The operations that fail unless their path is a directory."""
+_NEAR: Final = 100
+"""The number of statements before and after an access that are searched for paths in its directory."""
 _JOINING: Final = (m.Call, m.Binary, m.Format)
 """The expressions that can put a path together. A literal path counts where it is an argument."""
 
@@ -41,10 +44,7 @@ class PathKindQueries(AccessQueries):
         path = access.path
         return path is not None and (
             path.is_some_parent
-            or any(
-                operation.op in _OF_DIRECTORIES and self._is_at(call_site, operation, path)
-                for call_site, operation in self._other_operations(access)
-            )
+            or any(operation.op in _OF_DIRECTORIES for operation in self._other_operations(access, path))
             or self._is_joined(access, path)
         )
 
@@ -52,8 +52,8 @@ class PathKindQueries(AccessQueries):
         """Return whether the function of an access writes, links, or downloads a file at its path."""
         path = access.path
         return path is not None and any(
-            operation.op in _FILLING and not operation.tree and self._is_at(call_site, operation, path)
-            for call_site, operation in self._other_operations(access)
+            operation.op in _FILLING and not operation.tree
+            for operation in self._other_operations(access, path)
         )
 
     def is_filled_in_branch(self, access: Access) -> bool:
@@ -110,28 +110,47 @@ class PathKindQueries(AccessQueries):
         parent = AbstractPath(components[:-1])
         return bool(parent.components) and self._accesses.is_created_before(parent, access.call_site)
 
-    def _other_operations(self, access: Access) -> Iterator[tuple[CallSite, Operation]]:
-        for call_site in self.flows.call_sites(access.call_site.function):
-            operation = None if call_site is access.call_site else self._accesses.operation(call_site)
-            if operation is not None:
-                yield call_site, operation
+    def _other_operations(self, access: Access, path: AbstractPath) -> Iterator[Operation]:
+        """Yield the other operations on a path in the function of an access."""
+        for call_site, operation in self._operations(access.call_site.function).get(path, ()):
+            if call_site is not access.call_site:
+                yield operation
 
-    def _is_at(self, call_site: CallSite, operation: Operation, path: AbstractPath) -> bool:
-        return self.entry_states.paths.normalize(operation.path, call_site.state.scope) == path
+    @query
+    def _operations(self, function: LinkedFunction) -> dict[AbstractPath, list[tuple[CallSite, Operation]]]:
+        """Return the operations in a function, by path."""
+        found: dict[AbstractPath, list[tuple[CallSite, Operation]]] = {}
+        for call_site in self.flows.call_sites(function):
+            operation = self._accesses.operation(call_site)
+            if operation is not None:
+                path = self.entry_states.paths.normalize(operation.path, call_site.state.scope)
+                if path is not None:
+                    found.setdefault(path, []).append((call_site, operation))
+        return found
 
     def _is_joined(self, access: Access, path: AbstractPath) -> bool:
         normalize, scope = self.entry_states.paths.normalize, access.call_site.state.scope
-        joined = (normalize(each, scope) for each in self._joined(access))
+        statements, places = self._joining(access.call_site.function)
+        here = places.get(access.call_site.call.span, 0)
+        near = statements[max(0, here - _NEAR) : here + _NEAR]
+        joined = (normalize(each, scope) for found in near for each in found)
         return any(each is not None and each != path and each.is_within(path) for each in joined)
 
-    def _joined(self, access: Access) -> Iterator[m.Expr]:
-        for statement in all_in(access.call_site.function.facts.body):
-            for whole in evaluated(statement):
-                for each in within(whole):
-                    if isinstance(each, _JOINING):
-                        yield each
-                    if isinstance(each, m.Call):
-                        yield from (part for part in each.arguments if isinstance(part, m.Constant))
+    @query
+    def _joining(self, function: LinkedFunction) -> tuple[list[list[m.Expr]], dict[Span, int]]:
+        """Return the expressions of each statement that can put a path together, and the places of calls."""
+        statements = [list(_joined_in(statement)) for statement in all_in(function.facts.body)]
+        calls = ((each, place) for place, found in enumerate(statements) for each in found)
+        return statements, {each.span: place for each, place in calls if isinstance(each, m.Call)}
+
+
+def _joined_in(statement: m.Statement) -> Iterator[m.Expr]:
+    for whole in evaluated(statement):
+        for each in within(whole):
+            if isinstance(each, _JOINING):
+                yield each
+            if isinstance(each, m.Call):
+                yield from (part for part in each.arguments if isinstance(part, m.Constant))
 
 
 def _is_in_branch(call_site: CallSite, test: PathCondition) -> bool:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from fsrace_lint.analysis.dataflow.rank_partition import is_first
 from fsrace_lint.analysis.values.abstract_values import Argument
+from fsrace_lint.engine.query import query
 from fsrace_lint.program.symbols import ExternalName
 from fsrace_lint.syntax import model as m
 from fsrace_lint.syntax.ast_names import unnegated
@@ -66,10 +67,9 @@ class Idioms:
     def barriers(self, call_site: CallSite) -> Iterator[str]:
         """Yield the calls by which a file waits for all ranks and that also do so at a call."""
         for function in self._nearest(call_site):
-            for other in self.flows.call_sites(function):
-                call = other.call
-                waits = self.entry_states.summaries.waits(replace(call_site, call=call))
-                if waits and _is_bare(call) and self._is_known(call, call_site, function):
+            for call in self._barriers_in(function):
+                is_known = self._is_known(call, call_site, function)
+                if is_known and self.entry_states.summaries.waits(replace(call_site, call=call)):
                     yield from self._safely(call, call_site, _ASKED)
         for owner, entry in self._offering(call_site):
             if entry.barrier and not entry.needs_group:
@@ -170,17 +170,37 @@ class Idioms:
             yield from (f"{first}.{name}" for method in methods for name in method.facts.attributes)
         while function is not None:
             local = function is call_site.function
-            names = (*function.parameters, *bound_in(function.facts))
-            yield from (n for n in names if "." not in n and (not local or call_site.state.scope.get(n)))
+            names = (*function.parameters, *self._variables(function))
+            yield from (name for name in names if not local or call_site.state.scope.get(name))
             function = function.enclosing
         imports = call_site.function.module.imports
         yield from imports
         for other in self._nearest(call_site):
-            for each in self.flows.call_sites(other):
-                called = each.call.function
-                first, *others = spell(called.value).split(".") if isinstance(called, m.Attribute) else ("",)
-                if others and first in imports and all(map(str.isidentifier, others)):
-                    yield ".".join((first, *others))
+            yield from self._modules_called(other)
+
+    @query(provisional=())
+    def _barriers_in(self, function: LinkedFunction) -> tuple[m.Call, ...]:
+        """Return the calls of a function that wait for all ranks and can be copied elsewhere."""
+        waits = self.entry_states.summaries.waits
+        return tuple(
+            each.call for each in self.flows.call_sites(function) if _is_bare(each.call) and waits(each)
+        )
+
+    @query
+    def _variables(self, function: LinkedFunction) -> tuple[str, ...]:
+        """Return the variables that a function may bind."""
+        return tuple(name for name in bound_in(function.facts) if "." not in name)
+
+    @query(provisional=())
+    def _modules_called(self, function: LinkedFunction) -> tuple[str, ...]:
+        """Return the modules in imported packages whose functions a function calls by their full names."""
+        found: dict[str, None] = {}
+        for each in self.flows.call_sites(function):
+            called = each.call.function
+            first, *others = spell(called.value).split(".") if isinstance(called, m.Attribute) else ("",)
+            if others and first in function.module.imports and all(map(str.isidentifier, others)):
+                found[".".join((first, *others))] = None
+        return tuple(found)
 
 
 def _is_class(entity: Symbol | None) -> bool:
