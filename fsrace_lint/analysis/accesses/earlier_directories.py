@@ -125,8 +125,8 @@ class EarlierDirectories:
 
     def _is_always(self, made: Access, call_site: CallSite) -> bool:
         """Return whether a process that comes to a call has made an earlier access, or needed none."""
-        conditions = self._conditions(Identity(made))
-        holds = conditions == tuple(each for each in call_site.state.conditions if each in conditions)
+        at_call = iter(call_site.state.conditions)
+        holds = all(each in at_call for each in self._conditions(Identity(made)))  # in this order
         return holds and call_site.loops[: len(made.call_site.loops)] == made.call_site.loops
 
     @query(provisional=())
