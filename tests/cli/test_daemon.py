@@ -212,7 +212,7 @@ class TestAnswers:
             ["--unknown"],
             ["missing.py"],
             ["--select", "FSR101", "a.py"],
-            ["/"],
+            ["/bin"],
         ],
         ids=" ".join,
     )

@@ -288,6 +288,7 @@ def test_terminal_shows_progress_and_ctrl_c_stops(script: Path, place: Path) -> 
     assert running(place) == []
 
 
+@pytest.mark.exhaustive(4)
 @pytest.mark.parametrize("preemptions", [None, 1], ids=["reduced", "bounded"])
 @pytest.mark.parametrize("number", [2, 4])
 def test_resumed_searches_add_up(number: int, preemptions: int | None, tmp_path: Path) -> None:
@@ -343,6 +344,7 @@ def nothing(_: Path) -> None:
     pass
 
 
+@pytest.mark.exhaustive(4)
 @pytest.mark.parametrize(
     ("program", "options", "limit"),
     [

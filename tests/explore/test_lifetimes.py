@@ -91,6 +91,7 @@ def named(root: Path, name: str = "peer") -> None:
     (root / name).symlink_to(str(os.getpid()))
 
 
+@pytest.mark.exhaustive(2)
 @pytest.mark.parametrize("is_alive", WAYS)
 def test_process_is_alive_until_its_end(is_alive: Callable[[int], bool]) -> None:
     def see(root: Path) -> object:

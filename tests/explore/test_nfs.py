@@ -121,6 +121,7 @@ FOUND: dict[Function, set[str]] = {
 }
 
 
+@pytest.mark.exhaustive(4)
 @pytest.mark.parametrize("filesystem", FILESYSTEMS)
 @pytest.mark.parametrize("function", FOUND)
 def test_level_finds_only_its_own_failures(function: Function, filesystem: str) -> None:

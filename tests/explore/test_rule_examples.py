@@ -46,11 +46,13 @@ class TestRules:
     def test_rule_without_check_gives_a_reason(self, name: str) -> None:
         assert fixture("rules", name).OUTSIDE
 
+    @pytest.mark.exhaustive(3)
     @pytest.mark.parametrize("name", HAZARDS)
     def test_bad_example_fails(self, name: str) -> None:
         proof: Proof = fixture("rules", name).PROOF
         assert failing(text(name, "Bad"), proof) == proof.fails
 
+    @pytest.mark.exhaustive(3)
     @pytest.mark.parametrize("name", HAZARDS)
     def test_good_example_never_fails(self, name: str) -> None:
         assert_safe(text(name, "Good"), fixture("rules", name).PROOF)
