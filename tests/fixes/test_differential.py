@@ -202,6 +202,7 @@ SAFE: Final = {
 """The checks after which an operation is fixed: those that see what the operation itself would see."""
 
 
+@pytest.mark.exhaustive(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_fix_of_every_shape_keeps_behavior(kind: str, tmp_path: Path) -> None:
     asked, found = fixed_in_grid(kind, tmp_path)
@@ -240,6 +241,7 @@ def is_documented(difference: Difference) -> bool:
     return no_directory or (difference.state in BROKEN_LINK and not links <= left)
 
 
+@pytest.mark.exhaustive(4)
 @pytest.mark.parametrize("kind", USES)
 def test_fix_that_drops_the_check_keeps_behavior(kind: str, tmp_path: Path) -> None:
     asked, found = fixed_in_grid(kind, tmp_path, USES[kind])
