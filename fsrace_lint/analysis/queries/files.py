@@ -116,17 +116,15 @@ class FileQueries(AccessQueries):
         return any(each.call.span > write.span for each in users)
 
     @query
-    def _users(self, function: LinkedFunction) -> dict[AbstractPath, list[CallSite]]:
+    def _users(self, function: LinkedFunction) -> dict[AbstractPath | None, list[CallSite]]:
         """Return the calls that read a path, or pass it to code of the project, by the path."""
-        found: dict[AbstractPath, list[CallSite]] = {}
+        found: dict[AbstractPath | None, list[CallSite]] = {}
         normalize, callee = self.entry_states.paths.normalize, self.flows.resolver.callee
         for each in self.flows.call_sites(function):
             scope = each.state.scope
             if each.call.arguments and (callee(each.call, scope) is not None or self._reads(each)):
                 for argument in each.call.arguments:
-                    path = normalize(argument, scope)
-                    if path is not None:
-                        found.setdefault(path, []).append(each)
+                    found.setdefault(normalize(argument, scope), []).append(each)
         return found
 
     def _reads(self, call_site: CallSite) -> bool:

@@ -117,15 +117,16 @@ class PathKindQueries(AccessQueries):
                 yield operation
 
     @query
-    def _operations(self, function: LinkedFunction) -> dict[AbstractPath, list[tuple[CallSite, Operation]]]:
+    def _operations(
+        self, function: LinkedFunction
+    ) -> dict[AbstractPath | None, list[tuple[CallSite, Operation]]]:
         """Return the operations in a function, by path."""
-        found: dict[AbstractPath, list[tuple[CallSite, Operation]]] = {}
+        found: dict[AbstractPath | None, list[tuple[CallSite, Operation]]] = {}
         for call_site in self.flows.call_sites(function):
             operation = self._accesses.operation(call_site)
             if operation is not None:
                 path = self.entry_states.paths.normalize(operation.path, call_site.state.scope)
-                if path is not None:
-                    found.setdefault(path, []).append((call_site, operation))
+                found.setdefault(path, []).append((call_site, operation))
         return found
 
     def _is_joined(self, access: Access, path: AbstractPath) -> bool:
