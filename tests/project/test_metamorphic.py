@@ -210,7 +210,8 @@ def _call(text: str, span: Span) -> str:
     lines = text.split("\n")[span.line - 1 : span.end_line]
     lines[-1] = lines[-1][: span.end_column - 1]
     lines[0] = lines[0][span.column - 1 :]
-    return ast.unparse(ast.parse("\n".join(lines), mode="eval"))
+    code = "\n".join(lines)
+    return ast.unparse(ast.parse(f"({code}\n)", mode="eval"))  # its parentheses are outside of the span
 
 
 def named(case: Case) -> str:
