@@ -52,7 +52,7 @@ class Holders:
         self._own.update({id(each): each for each in (table, *kept)})
         self._objects: list[Any] = []
         functions = [(old, new) for old, new in table.items() if not isinstance(old, type)]
-        self._old = {id(old): old for old, _ in functions}
+        self._names = {id(old): old.__name__ for old, _ in functions}
         frozen = gc.get_freeze_count()
         # `gc.get_objects()` skips frozen objects
         gc.unfreeze()
@@ -125,7 +125,7 @@ class Holders:
         Args:
             audited: The names of functions that do not matter, because an audit hook reports their calls.
         """
-        old = {each for each, function in self._old.items() if function.__name__ not in audited}
+        old = {each for each, name in self._names.items() if name not in audited}
         remain = [each for each in self._objects if any(id(inner) in old for inner in gc.get_referents(each))]
         return [*dict.fromkeys(map(_named, remain))]
 

@@ -286,6 +286,18 @@ def test_read_only_map_is_complete_unless_another_process_writes() -> None:
     assert both.notes == ("not controlled: reads of f which another process has mapped",)
 
 
+@pytest.mark.parametrize(("stored", "is_audited"), [(open, True), (os.stat, False)])
+def test_function_that_cannot_be_replaced_is_named_unless_its_calls_are_audited(
+    stored: Callable[..., object], is_audited: bool
+) -> None:
+    """Since Python 3.12, the module `_zoneinfo` stores `open` where only code in C can change it."""
+    holder = map(stored, ())
+    result = explore(lambda root, rank: (root / str(rank)).mkdir())
+    assert list(holder) == []
+    assert (result.ok, result.exhaustive) == (True, is_audited)
+    assert [note for note in result.notes if "stored in a map object" in note] == list(result.notes)
+
+
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
     """A directory of the user, with a file."""
