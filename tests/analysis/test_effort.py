@@ -109,7 +109,7 @@ def test_conversion_that_calls_itself_is_followed_once(monkeypatch: pytest.Monke
 
 
 def test_effort_for_classes_in_a_ring_is_proportional(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in the scopes and nodes of a compiler, each of which needs attributes of the next."""
+    """As in a compiler, where each scope needs attributes of the next one."""
 
     def of(length: int) -> int:
         ring = "".join(RING.format(i, (i + 1) % length) for i in range(length))
