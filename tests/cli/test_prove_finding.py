@@ -252,6 +252,7 @@ def test_reports_show_proofs(project: Path, form: str, shown: str) -> None:
     assert "Running the code of 1 finding\n" in done.stderr
 
 
+@pytest.mark.usefixtures("runtime")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
