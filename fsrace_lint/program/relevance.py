@@ -159,28 +159,22 @@ class Relevance:
 
         Functions that are searched for by the same names share one result object, because it can be long.
         """
-        known, _ = self._seek(function)
+        known, _ = self.naming(function)
         also = [each for each in self.naming_nobody(function) if each not in known]
         return _in_order((*known, *also)) if also else known
 
-    def names(self, function: LinkedFunction) -> frozenset[str]:
-        """Return the names that `candidate_callers` use, except those of `naming_nobody`."""
-        return self._seek(function)[1]
-
     def search(
         self, function: LinkedFunction, *, handed: bool = False
-    ) -> Iterator[tuple[LinkedFunction, AbstractSet[str]]]:
-        """Yield the candidate callers of a function as they are found, with the names that they use.
+    ) -> Iterator[tuple[LinkedFunction, str]]:
+        """Yield the functions that may call a function by name as they are found, each with the name.
 
         The order is arbitrary, and callers can repeat. If `handed`, callers that only call the function, and
         never pass it on, can be left out.
         """
-        yield from ((each, self.every) for each in self.naming_nobody(function))
-        reached = self.further.reached(self._names_of(function))
-        yield from ((each, {name}) for each, name in self._mentioning(reached, function, handed=handed))
+        return self._mentioning(self.further.reached(self._names_of(function)), function, handed=handed)
 
-    def _seek(self, function: LinkedFunction) -> _Sought:
-        """Return the functions that may call a function or pass it on by name, and the names.
+    def naming(self, function: LinkedFunction) -> _Sought:
+        """Return the functions that may call a function or pass it on by name, in order, and the names.
 
         If only a few files are checked, callers that can only mean another function of the name are excluded.
         Otherwise one result is shared by all functions with the same names and aliases: methods of one name
@@ -214,13 +208,34 @@ class Relevance:
             return tuple((class_.facts.name, False, None) for class_ in function.owner.descendants())
         return ((function.facts.name, False, owner_of(function)),)
 
-    @staticmethod
-    def naming_nobody(function: LinkedFunction) -> Iterator[LinkedFunction]:
+    def naming_nobody(self, function: LinkedFunction) -> Iterator[LinkedFunction]:
         """Yield the functions whose code may call a function without one of its names."""
         if function.facts.name == LAMBDA:
             yield function.module.functions[function.facts.parent]
         elif function.facts.name == "__init__" and function.owner is not None:
-            yield from _constructing(function.owner, function.owner.descendants())
+            heirs = function.owner.descendants()
+            for heir in heirs:
+                yield from self._naming_constructor(heir)
+            for relative in dict.fromkeys((*function.owner.ancestors(), *heirs)):
+                yield from self._naming_first_parameter(relative)
+
+    @query
+    def _naming_constructor(self, class_: LinkedClass) -> tuple[LinkedFunction, ...]:
+        """Return the code of a class that names `__init__`, as `super().__init__()` does."""
+        inside = (function for method in class_.methods.values() for function in within(method))
+        return tuple(function for function in inside if "__init__" in function.facts.referenced_names)
+
+    @query
+    def _naming_first_parameter(self, class_: LinkedClass) -> tuple[LinkedFunction, ...]:
+        """Return the code of decorated methods that names their first parameter, which may be the class."""
+        decorated = (method for method in class_.methods.values() if method.facts.decorators)
+        return tuple(
+            function
+            for method in decorated
+            if method.facts.parameters
+            for function in within(method)
+            if method.facts.parameters[0].name in function.facts.referenced_names
+        )
 
     def _mentioning(
         self, reached: Iterable[KnownName], function: LinkedFunction | None = None, *, handed: bool = False
@@ -332,15 +347,3 @@ class Exhaustive(Relevance):
 
 def _in_order(functions: Iterable[LinkedFunction]) -> dict[LinkedFunction, None]:
     return dict.fromkeys(sorted(dict.fromkeys(functions), key=lambda function: function.order))
-
-
-def _constructing(class_: LinkedClass, heirs: Iterable[LinkedClass]) -> Iterator[LinkedFunction]:
-    """Yield code of a class and its relatives that may call its constructor without the name of the class."""
-    for heir in heirs:
-        inside = (function for method in heir.methods.values() for function in within(method))
-        yield from (function for function in inside if "__init__" in function.facts.referenced_names)
-    for relative in dict.fromkeys((*class_.ancestors(), *heirs)):
-        for method in relative.methods.values():
-            if method.facts.decorators and method.facts.parameters:
-                first = method.facts.parameters[0].name
-                yield from (f for f in within(method) if first in f.facts.referenced_names)

@@ -332,11 +332,12 @@ def test_candidate_callers_are_a_small_superset(name: str, expected: set[str]) -
     found = flows.relevance.candidate_callers(by_name[name])
     assert {function.facts.qualname for function in found} == expected
     assert list(found) == sorted(found, key=lambda function: function.order)
-    sought = list(flows.relevance.search(by_name[name]))
-    assert {function for function, _ in sought} == set(found)
+    named, names = flows.relevance.naming(by_name[name])
     nameless = set(flows.relevance.naming_nobody(by_name[name]))
-    names = flows.relevance.names(by_name[name])
-    assert all(names.issuperset(words) for function, words in sought if function not in nameless)
+    assert set(found) == {*named, *nameless}
+    sought = list(flows.relevance.search(by_name[name]))
+    assert {function for function, _ in sought} == set(named)
+    assert names.issuperset(used for _, used in sought)
 
 
 METHODS = """

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fsrace_lint.analysis.dataflow.abstract_state import CallSite
     from fsrace_lint.analysis.values.abstract_values import Environment
     from fsrace_lint.catalog.entries import Remote, Spawn
+    from fsrace_lint.engine.query import Table
     from fsrace_lint.program.modules import LinkedFunction
     from fsrace_lint.program.symbols import Symbol
 
@@ -69,15 +70,13 @@ class _Use(Record, frozen=True, eq=False):
     receiver: LinkedClass | None = None
     remote: Remote | None = None
 
-    def may_run(self, method: LinkedFunction, owner: LinkedClass) -> bool:
-        """Return whether the call may run a method of class `owner` that overrides the named one."""
-        if self.exact:
-            return False
-        if method.facts.name == "__init__":
-            called = self.call_site.call.function
-            bound = self.call_site.state.scope.get(called.id) if isinstance(called, m.Name) else None
-            return isinstance(bound, Argument)
-        return self.receiver is None or self.receiver in owner.ancestors()
+    def may_run_overrides(self, method: LinkedFunction) -> bool:
+        """Return whether the call may run methods of subclasses of `receiver` that override the named one."""
+        if self.exact or method.facts.name != "__init__":
+            return not self.exact
+        called = self.call_site.call.function
+        bound = self.call_site.state.scope.get(called.id) if isinstance(called, m.Name) else None
+        return isinstance(bound, Argument)
 
 
 class _ResolvedUse(NamedTuple):
@@ -103,7 +102,7 @@ class CallGraph:
     @query(provisional=())
     def callers(self, function: LinkedFunction) -> tuple[CallEdge, ...]:
         """Return all resolved call edges into a function."""
-        return tuple(map(self._edge, self._uses_of(function, self._calls_of)))
+        return tuple(map(self._edge, self._uses_of(function)))
 
     def name_only_callers(self, function: LinkedFunction) -> tuple[CallEdge, ...]:
         """Return the calls, in the same file, of methods with the same name on unknown objects.
@@ -122,7 +121,15 @@ class CallGraph:
 
     def search(self, function: LinkedFunction) -> Iterator[CallEdge]:
         """Yield the call edges into a function as they are found, unordered."""
+        known = self._known_callers.known(function)
+        if known is not None:
+            return iter(known)
         return (self._edge(use) for use in self._uses_of(function, self._search_calls))
+
+    @lazy
+    def _known_callers(self) -> Table[[LinkedFunction], tuple[CallEdge, ...]]:
+        """The call edges that are already computed."""
+        return CallGraph.callers.table(self)
 
     def callers_lazily(self, function: LinkedFunction) -> Iterator[CallEdge]:
         """Yield all call edges into a function, through `search` if only a few files are queried."""
@@ -137,6 +144,9 @@ class CallGraph:
             function: The function.
             among: If given, skip callers that use none of these names.
         """
+        known = self._known_callers.known(function)
+        if known is not None:
+            return (edge for edge in known if edge.passed_as_callback)
         search = functools.partial(self._search_calls, handed=True, among=among)
         return (self._edge(use) for use in self._uses_of(function, search) if use.handed)
 
@@ -151,31 +161,57 @@ class CallGraph:
         return self.relevance.library_names(self.catalog.last_names["spawn"])
 
     def _uses_of(
-        self, function: LinkedFunction, calls_of: Callable[[LinkedFunction], Iterable[_Use]]
+        self, function: LinkedFunction, search: Callable[[LinkedFunction], Iterable[_Use]] | None = None
     ) -> Iterator[_Use]:
-        """Yield the uses of a function, and of the methods of base classes that it overrides."""
+        """Yield the uses of a function, and of the methods of base classes that it overrides.
+
+        Args:
+            function: The function.
+            search: Yields the uses of a function as they are found; None for all in project order.
+        """
         if function.facts.name == "__call__" or is_property(function) or setting_role(function.facts):
             return
-        yield from calls_of(function)
+        yield from self._calls_of(function) if search is None else search(function)
         yield from self._remote_uses(function)
-        owner = function.owner
-        for class_ in owner.ancestors() if owner is not None else ():
+        lineage = function.owner.ancestors() if function.owner is not None else ()
+        for class_ in lineage:
             inherited = class_.methods.get(function.facts.name)
-            if owner is not None and inherited is not None and inherited is not function:
-                yield from (use for use in calls_of(inherited) if use.may_run(function, owner))
+            if inherited is None or inherited is function:
+                continue
+            if search is not None:
+                uses = (use for use in search(inherited) if use.may_run_overrides(inherited))
+                yield from (use for use in uses if _receiver(use, inherited) in {None, *lineage})
+            elif overridable := self._overridable_uses(inherited):
+                found = (use for receiver in (None, *lineage) for use in overridable.get(receiver, ()))
+                yield from sorted(found, key=_place)
+
+    @query
+    def _overridable_uses(self, method: LinkedFunction) -> dict[LinkedClass | None, list[_Use]]:
+        """Return the uses of a method that may run overrides, by the class that must be their ancestor."""
+        found: dict[LinkedClass | None, list[_Use]] = {}
+        for use in self._calls_of(method):
+            if use.may_run_overrides(method):
+                found.setdefault(_receiver(use, method), []).append(use)
+        return found
 
     @query
     def _remote_uses(self, function: LinkedFunction) -> tuple[_Use, ...]:
         """Return the calls that run a decorated function, or create an object of its class, elsewhere."""
         owner = function.owner if function.facts.name == "__init__" else None
         facts = function.facts if owner is None else owner.facts
-        callers = self.relevance.using([facts.name]) if facts.decorators else ()
+        callers = self._calling_elsewhere if facts.decorators else ()
         return tuple(
             _Use(call_site, order << _ARGUMENTS, remote=entry)
             for caller in callers
+            if self.relevance.may_use(caller, {facts.name})
             for order, call_site in enumerate(self.flows.call_sites(caller))
             if (entry := self._remote(call_site, function)) is not None
         )
+
+    @lazy
+    def _calling_elsewhere(self) -> list[LinkedFunction]:
+        """The functions that may run a function in another process, as `task.remote()` does."""
+        return self.relevance.using(self.catalog.last_names["remote"])
 
     def _remote(self, call_site: CallSite, function: LinkedFunction) -> Remote | None:
         """Return the catalog entry of a call that runs a function elsewhere, as `task.remote()` does."""
@@ -193,12 +229,16 @@ class CallGraph:
         """Return the uses of a function in project order."""
         if self.relevance.is_worth_reading_all:
             return iter(self._all_uses.get(function, ()))
-        callers, names = self.relevance.candidate_callers(function), self.relevance.names(function)
+        callers, names = self.relevance.naming(function)
         found = dict.fromkeys(self._uses_among(Identity(callers), names).get(function, ()))
         for caller in self.relevance.naming_nobody(function):
-            uses = self._uses_in(caller, self.relevance.every)
-            found.update(dict.fromkeys(each.use for each in uses if function in each.targets))
+            found.update(dict.fromkeys(self._uses_by(caller).get(function, ())))
         return iter(sorted(found, key=_place))
+
+    @query
+    def _uses_by(self, caller: LinkedFunction) -> dict[LinkedFunction, list[_Use]]:
+        """Return all uses in a function, by the functions that they refer to."""
+        return self._by_target((caller,), self.relevance.every)
 
     @query
     def _uses_among(
@@ -234,13 +274,23 @@ class CallGraph:
             yield from self._all_uses.get(function, ())
             return
         told: set[_Use] = set()
-        for caller, names in self.relevance.search(function, handed=handed):
-            if among is not None and not self.relevance.may_use(caller, among):
-                continue
-            for each in self._uses_in(caller, names):
-                if function in each.targets and each.use not in told:
-                    told.add(each.use)
-                    yield each.use
+        for uses in self._found_uses(function, handed=handed, among=among):
+            for use in uses:
+                if use not in told:
+                    told.add(use)
+                    yield use
+
+    def _found_uses(
+        self, function: LinkedFunction, *, handed: bool, among: AbstractSet[str] | None
+    ) -> Iterator[Iterable[_Use]]:
+        """Yield the uses of a function by caller, with repetitions; see `_search_calls`."""
+        for caller in self.relevance.naming_nobody(function):
+            if among is None or self.relevance.may_use(caller, among):
+                yield self._uses_by(caller).get(function, ())
+        for caller, name in self.relevance.search(function, handed=handed):
+            is_sought = among is None or self.relevance.may_use(caller, among)
+            if is_sought and name in self._named_uses(caller):
+                yield [each.use for each in self._resolved(caller, name) if function in each.targets]
 
     def _uses_in(self, caller: LinkedFunction, names: AbstractSet[str]) -> Iterator[_ResolvedUse]:
         """Yield the uses of some names in a function."""
@@ -387,6 +437,11 @@ class CallGraph:
             bound = self.flows.resolver.binding(value.id, scope)
             return isinstance(bound, Expression) and bound.expr is call
         return value is call
+
+
+def _receiver(use: _Use, method: LinkedFunction) -> LinkedClass | None:
+    """Return the class whose subclasses' overrides a use of a method may run, or None for all subclasses."""
+    return None if method.facts.name == "__init__" else use.receiver
 
 
 def _place(use: _Use) -> tuple[tuple[int, int], int]:

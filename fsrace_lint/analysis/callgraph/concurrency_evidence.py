@@ -68,7 +68,7 @@ class _Searched(NamedTuple):
         is_ordered: Whether some callers serialize their processes, and no marker was nearer.
     """
 
-    callers: Mapping[_Caller, tuple[CallSite, ...]]
+    callers: Mapping[LinkedFunction, tuple[CallSite, ...]]
     roots: Sequence[LinkedFunction]
     likely: Sequence[ConcurrencyTrace]
     alone: tuple[CallSite, ...] | None
@@ -127,9 +127,9 @@ class ConcurrencyEvidence:
         )
         ways: dict[Step, tuple[CallSite, ...]] = {start: ()}
         waiting = [start]
-        callers: dict[_Caller, tuple[CallSite, ...]] = {}
+        callers: dict[LinkedFunction, tuple[CallSite, ...]] = {}
         complete: set[tuple[_Caller, bool, Doubt]] = set()
-        roots: list[LinkedFunction] = []
+        roots: dict[LinkedFunction, None] = {}
         likely: list[ConcurrencyTrace] = []
         alone: tuple[CallSite, ...] | None = None
         is_ordered = False
@@ -145,7 +145,7 @@ class ConcurrencyEvidence:
             caller = here.function, class_
             if any((caller, *each) in complete for each in step.at_most):
                 continue
-            ways_in, edges, some_ordered = self._ways_to(here, by_one=by_one)
+            ways_in, edges, some_ordered = self._ways_to(here, by_one)
             is_ordered = is_ordered or (some_ordered and not likely)
             chains = constants.extended(edges, step.undecided if len(ways) < _MOST_CHAINS else ())
             if len(chains) == len(ways_in):
@@ -157,8 +157,8 @@ class ConcurrencyEvidence:
             if driven and not ways_in:
                 alone = way
                 continue
-            callers.setdefault(caller, way)
-            roots += () if ways_in else (here.function,)
+            callers.setdefault(here.function, way)
+            roots |= {} if ways_in else {here.function: None}
             doubts = self.doubts.of(step, [edge for edge, _ in chains], by_one=by_one)
             before = {
                 each._replace(driven=driven, undecided=undecided, doubt=doubt): (*way, edge.call_site)
@@ -168,7 +168,7 @@ class ConcurrencyEvidence:
             new = {each: calls for each, calls in before.items() if each not in ways}
             ways |= new
             waiting += new
-        return self._best(call_site, _Searched(callers, roots, likely, alone, is_ordered))
+        return self._best(call_site, _Searched(callers, tuple(roots), likely, alone, is_ordered))
 
     def _traces(self, step: Step, way: tuple[CallSite, ...], *, by_one: bool) -> Iterator[ConcurrencyTrace]:
         """Yield the chains to the markers in the function of a call, until one is a proof.
@@ -226,7 +226,7 @@ class ConcurrencyEvidence:
                 continue
             if here.function is program:
                 return ways[here]
-            _, edges, _ = self._ways_to(here, by_one=by_one)
+            _, edges, _ = self._ways_to(here, by_one)
             above = (edge.call_site for edge in edges if edge.call_site not in ways)
             new = {call_site: (*ways[here], call_site) for call_site in above}
             ways |= new
@@ -242,7 +242,12 @@ class ConcurrencyEvidence:
         evident = [trace for trace in search.likely if trace.evidence is Evidence.EVIDENT]
         if evident:
             return min(evident, key=lambda trace: (trace.varies, trace.doubt))
-        single = [root for root in search.roots if self._is_one_process(root, call_site, search.callers)]
+        may_start_more = any(map(self.markers.may_launch, search.callers)) if search.roots else False
+        single = [
+            root
+            for root in search.roots
+            if not may_start_more and self._is_one_process(root, (call_site, *search.callers[root]))
+        ]
         is_open = len(single) < len(search.roots) or (not search.roots and search.alone is None)
         is_library = bool(search.roots) and self.is_library(call_site.function, search.roots)
         entered = [self._entered(root, call_site, search) for root in search.roots]
@@ -261,7 +266,7 @@ class ConcurrencyEvidence:
 
     def _entered(self, root: LinkedFunction, call_site: CallSite, search: _Searched) -> ConcurrencyTrace:
         """Return the nearest call chain from a function without callers, and how the function is entered."""
-        way = next(way for (function, _), way in search.callers.items() if function is root)
+        way = search.callers[root]
         return ConcurrencyTrace(Evidence.PLAUSIBLE, way, None, self._entry(root, (call_site, *way)[-1]))
 
     def _counts(self, marker: ConcurrencyMarker, roots: Sequence[LinkedFunction]) -> bool:
@@ -298,26 +303,19 @@ class ConcurrencyEvidence:
         importers = self.flows.resolver.importers(root.module)
         return Entry.NEVER if self.flows.table.is_unused(root, importers) else Entry.CALL
 
-    def _is_one_process(
-        self, root: LinkedFunction, call_site: CallSite, ways: Mapping[_Caller, tuple[CallSite, ...]]
-    ) -> bool:
+    def _is_one_process(self, root: LinkedFunction, way: tuple[CallSite, ...]) -> bool:
         """Return whether one process runs the program with a root, as far as the repository shows.
 
         Args:
             root: A function without callers.
-            call_site: The call at which the search began.
-            ways: The functions of the call chains, each with the call chain to it. One that calls a trainer
-                can start processes.
+            way: The call at which the search began, and the call chain from it to the root.
         """
-        if any(self.markers.may_launch(caller) for caller, _ in ways):
-            return False
         if self.markers.hooked(root) is not None:
             return self.hooks.is_in_one(root)
         launches = self.programs.launches_of(root)
         plain = [launch for launch in launches if not launch.several]
         if len(plain) == len(launches):
             return bool(plain) or self._is_one_shot(root)
-        way = call_site, *next(way for (function, _), way in ways.items() if function is root)
         return any(self._chain(way, root, each.arguments, by_one=True) is not None for each in plain)
 
     def _is_declared_single(self, function: LinkedFunction) -> bool:
@@ -341,8 +339,11 @@ class ConcurrencyEvidence:
         demonstrations = all(root.module.relative.split("/")[0] in _DEMONSTRATIONS for root in roots)
         return demonstrations and function.module.relative.split("/")[0] not in _RUN_BY_HAND
 
+    @query
     def _ways_to(
-        self, call_site: CallSite, *, by_one: bool
+        self,
+        call_site: CallSite,
+        by_one: bool,  # noqa: FBT001  # a part of the key
     ) -> tuple[tuple[CallEdge, ...], tuple[CallEdge, ...], bool]:
         """Return the call edges, those that count as evidence, and whether others serialize processes."""
         entry_states = self.entry_states
@@ -438,7 +439,8 @@ class ConcurrencyEvidence:
 
         return all(map(callers, self.entry_states.upward(function, plain)))
 
-    def _markers_of_importers(self, module: Module) -> Iterator[ConcurrencyMarker]:
-        """Yield the markers in the files that import a module, directly or indirectly."""
-        for importer in self.hooks.importers(module):
-            yield from (marker for marker, _ in self.markers.of(importer.functions[0]))
+    @query
+    def _markers_of_importers(self, module: Module) -> tuple[ConcurrencyMarker, ...]:
+        """Return the markers in the files that import a module, directly or indirectly."""
+        importers = self.hooks.importers(module)
+        return tuple(marker for each in importers for marker, _ in self.markers.of(each.functions[0]))

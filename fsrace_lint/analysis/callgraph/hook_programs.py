@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from fsrace_lint.engine.query import query
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from fsrace_lint.analysis.callgraph.concurrency_markers import ConcurrencyMarkers
     from fsrace_lint.program.modules import LinkedFunction, Module
     from fsrace_lint.program.programs import Programs
@@ -45,12 +43,13 @@ class HookPrograms:
         is_started_alone = bool(launches) and not any(launch.several for launch in launches)
         return is_started_alone and not any(map(self.markers.is_distributed, users))
 
-    def importers(self, module: Module) -> Iterator[Module]:
-        """Yield the files that import a module, directly or indirectly, nearest first."""
-        found, waiting = {module}, [module]
+    @query
+    def importers(self, module: Module) -> tuple[Module, ...]:
+        """Return the files that import a module, directly or indirectly, nearest first."""
+        found, waiting = {module: None}, [module]
         while waiting:
             for importer in self.resolver.importers(waiting.pop(0)):
                 if importer not in found:
-                    yield importer
-                    found.add(importer)
+                    found[importer] = None
                     waiting.append(importer)
+        return tuple(found)[1:]
