@@ -1,23 +1,27 @@
-"""Recursive code is followed a bounded number of times, however often it is used.
+"""The effort for code is proportional to its size, also for recursive code and large hierarchies.
 
-Shows: `engine/query.py`, `analysis/paths/path_normal_form.py`, `analysis/ranks/rank_sources.py`
+Shows: `engine/query.py`, `analysis/paths/path_normal_form.py`, `analysis/ranks/rank_sources.py`,
+`analysis/callgraph/call_graph.py`, `analysis/callgraph/concurrency_evidence.py`
 """
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from support.linking import all_results
 
+from fsrace_lint.analysis.callgraph import call_graph, concurrency_evidence, concurrency_markers
 from fsrace_lint.analysis.dataflow.process_set import ProcessSet
 from fsrace_lint.analysis.paths.path_normal_form import PathNormalizer
 from fsrace_lint.analysis.ranks.rank_sources import RankSources
 from fsrace_lint.analysis.values.resolve import Resolver
+from fsrace_lint.program import relevance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import pytest
+    from types import FrameType, ModuleType
 
 CONVERTER = """\
 import os
@@ -77,6 +81,51 @@ CHOICE = """\
         os.makedirs(str({0}))
 """
 
+BASE = """\
+import os
+
+class Model:
+    @classmethod
+    def load(cls, path):
+        return cls(path)
+
+    def __init__(self, path):
+        self.path = path
+        self.prepare()
+
+    def prepare(self):
+        pass
+
+"""
+HEIR = """\
+class Model{0}(Model):
+    @classmethod
+    def load_{0}(cls, path):
+        return cls(path)
+
+    def __init__(self, path):
+        super().__init__(path)
+        self.prepare()
+
+    def prepare(self):
+        if not os.path.isdir(self.path):
+            os.makedirs(self.path)
+
+"""
+HELPER = """\
+import os
+
+def make(path):
+    if not os.path.isdir(path):
+        os.makedirs(path)
+
+"""
+USER = """\
+def use_{0}(path):
+    make(path)
+
+"""
+
 
 def effort(monkeypatch: pytest.MonkeyPatch, code: str, *counted: tuple[type, str]) -> int:
     """Check code, and return how often some methods are called."""
@@ -132,3 +181,41 @@ def test_exits_of_a_function_are_compared_once(monkeypatch: pytest.MonkeyPatch) 
     few, many = of(4), of(32)
     assert few < 100
     assert many < 8 * few
+
+
+def calls_in(code: str, modules: tuple[ModuleType, ...]) -> int:
+    """Check code, and return how often functions and generators of some modules are entered."""
+    files = {module.__file__ for module in modules}
+    calls = 0
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        nonlocal calls
+        calls += event == "call" and frame.f_code.co_filename in files
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        all_results({"code.py": code})
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("start", "repeated", "modules"),
+    [
+        pytest.param(BASE, HEIR, (call_graph, relevance), id="subclasses with constructors"),
+        pytest.param(
+            HELPER, USER, (concurrency_evidence, concurrency_markers), id="functions without callers"
+        ),
+    ],
+)
+def test_effort_for_callers_is_proportional(
+    start: str, repeated: str, modules: tuple[ModuleType, ...]
+) -> None:
+    """As in `transformers` and in `jax`, whose base classes have thousands of subclasses."""
+
+    def of(number: int) -> int:
+        return calls_in(start + "".join(map(repeated.format, range(number))), modules)
+
+    assert of(160) < 2.2 * of(80)
