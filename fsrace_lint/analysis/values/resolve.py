@@ -471,7 +471,8 @@ class Resolver(ModuleMembers):
         class_ = self.class_of(receiver)
         return None if class_ is None else Instance(class_)
 
-    def _returned_by(self, function: LinkedFunction, depth: int) -> Symbol | None:
+    @recursive_query(beyond=None)
+    def _returned_by(self, function: LinkedFunction, depth: int = 0) -> Symbol | None:
         if function.facts.is_generator:
             return None
         if function.is_stub:
