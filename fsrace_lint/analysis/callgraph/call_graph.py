@@ -54,7 +54,7 @@ class _Use(Record, frozen=True, eq=False):
         position: The position of the argument with the function.
         keyword: The keyword of the argument with the function.
         handed: Whether the function is passed in an argument.
-        exact: Whether the call excludes overrides, as a call on `super()` does.
+        exact: Whether the call excludes overrides, as `super().save()` and `Base.save(self)` do.
         made: Whether the call is on an object that the function makes, so that its class is exact.
         receiver: The class of the object whose method is called.
         remote: The catalog entry, if the call runs the function in another process: `task.remote()`.
@@ -338,12 +338,14 @@ class CallGraph:
             use = _Use(call_site, place, position, keyword, handed=True)
         resolver = self.flows.resolver
         entity = resolver.symbol(expr, scope)
-        receiver = resolver.class_of(resolver.symbol(expr.value, scope)) if _is_method(expr, entity) else None
+        on = resolver.symbol(expr.value, scope) if _is_method(expr, entity) else None
+        receiver = resolver.class_of(on)
         if isinstance(expr, m.Attribute):
             made = self._is_made(expr.value, scope)
-            use = replace(use, exact=made or is_super(expr.value), made=made, receiver=receiver)
+            exact = made or is_super(expr.value) or _is_named(expr.value, on)
+            use = replace(use, exact=exact, made=made, receiver=receiver)
         is_unknown = entity is None and receiver is None and isinstance(expr, m.Attribute) and not use.handed
-        return _ResolvedUse(use, tuple(_targets(expr, entity, receiver)), is_unknown)
+        return _ResolvedUse(use, tuple(_targets(expr, entity, receiver, on)), is_unknown)
 
     def _is_made(self, expr: m.Expr, scope: Environment) -> bool:
         """Return whether an object is the result of `Class()`, directly or by name.
@@ -462,11 +464,28 @@ def _is_method(expr: m.Expr, entity: Symbol | None) -> TypeGuard[m.Attribute]:
     return isinstance(expr, m.Attribute) and (entity is None or owned)
 
 
-def _targets(expr: m.Expr, entity: Symbol | None, receiver: LinkedClass | None) -> Iterator[LinkedFunction]:
-    """Yield the functions that an expression can refer to. If a class lacks a method, use its subclasses."""
+def _is_named(expr: m.Expr, symbol: Symbol | None) -> bool:
+    """Return whether an expression is the name of a class, as in `Base.save(self)`, and not `cls`."""
+    return isinstance(symbol, LinkedClass) and symbol.facts.name == last_name(expr)
+
+
+def _targets(
+    expr: m.Expr, entity: Symbol | None, receiver: LinkedClass | None, on: Symbol | None
+) -> Iterator[LinkedFunction]:
+    """Yield the functions that an expression can refer to.
+
+    If a class lacks a method, use its subclasses, except for `Base.save(self)`.
+
+    Args:
+        expr: The expression.
+        entity: What it denotes, if known.
+        receiver: The class of the object whose method it is.
+        on: What the object denotes.
+    """
     function = as_function(entity)
     if function is not None:
         yield function
     elif entity is None and receiver is not None and isinstance(expr, m.Attribute):
-        found = (class_.methods.get(expr.name) for class_ in receiver.descendants())
+        classes = () if _is_named(expr.value, on) else receiver.descendants()
+        found = (class_.methods.get(expr.name) for class_ in classes)
         yield from (method for method in found if method is not None)

@@ -72,6 +72,7 @@ class Elements:
         self.budget = budget
         self.dependencies = names.dependencies
 
+    @recursive_query(beyond=None)
     def bound(self, binding: Binding | None, path: Path, depth: int) -> Symbol | None:
         """Return the symbol of an item of a bound value."""
         match binding:
@@ -182,6 +183,7 @@ class Elements:
                     return self._names.library_item(called.name, call, scope, path[0])
                 return self._of_result(called, path, depth) if isinstance(called, LinkedFunction) else None
 
+    @recursive_query(beyond=None)
     def _of_result(self, function: LinkedFunction, path: Path, depth: int) -> Symbol | None:
         """Return the symbol of an item in the result of a function."""
         declared = self._declared(function.facts.returns, function, path, depth)

@@ -87,3 +87,47 @@ def test_callers_off_an_unconstrained_path_are_skipped(monkeypatch: pytest.Monke
     monkeypatch.setattr(CallGraph, "callers_lazily", noted)
     assert entry_states.entry_state(by_name["save"]).processes == TOP
     assert analyzed == ["save", "short", "top"]
+
+
+CLASSES = """\
+    class Mixin:
+        pass
+
+    class Base:
+        def save(self):
+            pass
+
+    class Heir(Mixin, Base):
+        def __init__(self):
+            Mixin.__init__(self)
+
+        def save(self):
+            Base.save(self)
+
+    class Further(Heir):
+        def __init__(self):
+            pass
+
+        def save(self):
+            self.write()
+
+    def by_class(any):
+        Base.save(any)
+        Mixin.__init__(any)
+
+    def by_object(any: Base):
+        any.save()
+    """
+
+
+def test_call_on_a_class_by_name_runs_no_override() -> None:
+    linked = project({"main.py": dedent(CLASSES)})
+    functions = {each.facts.qualname: each for each in linked.flows.table.modules[0].functions}
+
+    def callers(name: str) -> list[str]:
+        edges = linked.entry_states.callers(functions[name])
+        return [edge.call_site.function.facts.qualname for edge in edges]
+
+    assert callers("Base.save") == ["Heir.save", "by_class", "by_object"]
+    assert callers("Heir.save") == callers("Further.save") == ["by_object"]
+    assert callers("Heir.__init__") == callers("Further.__init__") == []
