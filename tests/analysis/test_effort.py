@@ -16,7 +16,7 @@ from fsrace_lint.analysis.callgraph import call_graph, concurrency_evidence, con
 from fsrace_lint.analysis.dataflow.process_set import ProcessSet
 from fsrace_lint.analysis.paths.path_normal_form import PathNormalizer
 from fsrace_lint.analysis.ranks.rank_sources import RankSources
-from fsrace_lint.analysis.values import resolve
+from fsrace_lint.analysis.values import container_elements, resolve
 from fsrace_lint.analysis.values.resolve import Resolver
 from fsrace_lint.program import relevance
 
@@ -140,6 +140,23 @@ class Node{0}(Node):
         return self.right.name()
 
 """
+PAIR = """\
+import os
+
+def make(value):
+    folder, name = first(value)
+    if not os.path.isdir(folder.path):
+        os.makedirs(folder.path)
+
+def first(value):
+    return second(value)
+
+def second(value):
+"""
+EXIT = """\
+    if value == {0}:
+        return first(value + {0})
+"""
 HELPER = """\
 import os
 
@@ -234,6 +251,7 @@ def calls_in(code: str, modules: tuple[ModuleType, ...]) -> int:
     [
         pytest.param(BASE, HEIR, 80, (call_graph, relevance), id="constructors of subclasses"),
         pytest.param(TREE, KIND, 4, (resolve,), id="overrides of abstract methods"),
+        pytest.param(PAIR, EXIT, 4, (container_elements,), id="exits that unpack results"),
         pytest.param(
             HELPER, USER, 80, (concurrency_evidence, concurrency_markers), id="functions without callers"
         ),
