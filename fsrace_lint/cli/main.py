@@ -101,7 +101,7 @@ Examples:
   fsrace-lint explain FSR101           # print the documentation of a rule
 """,
 )
-@click.version_option(__version__, prog_name="fsrace-lint")
+@click.version_option(__version__, "-V", "--version", prog_name="fsrace-lint")
 def main() -> None:
     """Find and fix filesystem races in Python code that runs in multiple processes.
 

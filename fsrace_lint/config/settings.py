@@ -54,6 +54,9 @@ UNCHOSEN: Final = ("FSR001", "FSR002")
 _ADDED: Final = frozenset({"extend_select", "extend_exclude"})
 """The fields that add to inherited values instead of replacing them."""
 
+_ROOTED: Final = frozenset({"exclude", "extend_exclude", "per_file_ignores"})
+"""The fields whose patterns on the command line are relative to the project root."""
+
 _COMMAND: Final = re.compile(r"[\w.-]+")
 """The name of an installed command."""
 
@@ -76,7 +79,8 @@ class Settings(msgspec.Struct, frozen=True):
     programs are launched, and `programs_file` is the absolute path of the file that says so, or
     empty. `baseline` is the
     absolute path of the baseline, or empty. `cache_dir` is the absolute path of the cache
-    directory, or empty for the default one in the root.
+    directory, or empty for the default one in the root. `ignore_noqa` reports findings regardless of
+    `# noqa` comments.
 
     `folder` is the directory of the table, relative to the root, or empty. Patterns are relative to it.
     `nested` contains the settings of the tables in other directories of the project, and `overrides` the
@@ -109,6 +113,7 @@ class Settings(msgspec.Struct, frozen=True):
     programs_file: str = ""
     baseline: str = ""
     cache_dir: str = ""
+    ignore_noqa: bool = False
     folder: str = ""
     nested: tuple[Settings, ...] = ()
     overrides: tuple[tuple[str, Any], ...] = ()
@@ -163,9 +168,19 @@ class Settings(msgspec.Struct, frozen=True):
         certain = self.min_confidence or "low"
         return is_at_least(severity, lowest, SEVERITIES) and is_at_least(confidence, certain, CONFIDENCES)
 
-    def fails_on(self, severity: str) -> bool:
-        """Return whether a reported finding of a severity makes a check fail."""
-        return self.fail_on is None or is_at_least(severity, self.fail_on, SEVERITIES)
+    def fails_on(self, severity: str, code: str) -> bool:
+        """Return whether a reported finding makes a check fail.
+
+        Findings about files that could not be checked do so only if `fail_on` or a selector asks for it.
+
+        Args:
+            severity: The severity of the finding.
+            code: The code of its rule.
+        """
+        if self.fail_on is not None:
+            return is_at_least(severity, self.fail_on, SEVERITIES)
+        named = (one for one in (*self.select, *self.extend_select) if one != FAMILY)
+        return code not in UNCHOSEN or code.startswith(tuple(named))
 
     def selects(self, code: str, path: str) -> bool:
         """Return whether a rule is enabled for a file.
@@ -183,13 +198,17 @@ class Settings(msgspec.Struct, frozen=True):
         """
         governing = self.of(path)
         if governing is not self:
-            return governing.selects(code, path)
+            # patterns of the command line are relative to the root
+            ignored = "per_file_ignores" in dict(self.overrides) and self._ignores_in(code, path)
+            return governing.selects(code, path) and not ignored
         path = self.inside(path)
         select = (*self.select, FAMILY) if not self.select or code in UNCHOSEN else self.select
         chosen = _longest(code, select, self.extend_select)
-        if chosen <= _longest(code, self.ignore):
-            return False
-        return not any(
+        return chosen > _longest(code, self.ignore) and not self._ignores_in(code, path)
+
+    def _ignores_in(self, code: str, path: str) -> bool:
+        """Return whether `per-file-ignores` disables a rule for a path from the directory of the table."""
+        return any(
             code.startswith(selectors) and glob(text).covers(path)
             for text, selectors in self.per_file_ignores
         )
@@ -227,6 +246,7 @@ def with_overrides(settings: Settings, **changes: Any) -> Settings:
     for name in _ADDED & given.keys():
         given[name] = getattr(settings, name) + given[name]
     check_globs((*given.get("exclude", ()), *given.get("extend_exclude", ())), "--exclude")
+    check_globs((pattern for pattern, _ in given.get("per_file_ignores", ())), "--per-file-ignores")
     check_module(given.get("helper_module"), "--helper-module")
     return msgspec.structs.replace(settings, **given, overrides=tuple(sorted(chosen)))
 
@@ -347,8 +367,9 @@ def load_nested(folder: str, above: Settings, rules: Mapping[str, str]) -> Setti
         return None
     settings = _read(file, table, Settings(root=above.root, folder=folder), rules)
     given = dict(above.overrides)
-    rooted = {key: given.pop(key) for key in ("exclude", "extend_exclude") if key in given}
-    settings = with_overrides(settings, **given, exclude=() if "exclude" in rooted else None)
+    rooted = {key: given.pop(key) for key in _ROOTED & given.keys()}
+    replaced: dict[str, Any] = {key: () for key in rooted if key not in _ADDED}
+    settings = with_overrides(settings, **given, **replaced)
     return msgspec.structs.replace(settings, overrides=above.overrides)
 
 

@@ -88,7 +88,12 @@ def judge(
     # not loaded if the results of all files are cached
     from fsrace_lint import rules  # noqa: PLC0415
 
-    judged = suppressions.apply(source, sorted(findings, key=Finding.sort_key), active, rules.codes())
+    ordered = sorted(findings, key=Finding.sort_key)
+    judged = (
+        suppressions.Suppressed(tuple(ordered))
+        if profile.ignore_noqa
+        else suppressions.apply(source, ordered, active, rules.codes())
+    )
     lines = Lines({source.path: source})
 
     def key(finding: Finding) -> Key:

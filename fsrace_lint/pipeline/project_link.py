@@ -259,7 +259,7 @@ def _about_file(code: str, path: str, message: str, line: int = 1, column: int =
         message=message,
         place=Place(path, Span(line, column, line, column + 1)),
         function="<module>",
-        severity=Severity.ERROR,
+        severity=Severity.WARNING,
         evidence="evident",
     )
 

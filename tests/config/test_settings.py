@@ -6,7 +6,7 @@ import fnmatch
 import re
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import assume, given
@@ -519,4 +519,20 @@ def test_confidence_decides_what_is_reported(lowest: Confidence | None, reported
 )
 def test_severity_decides_what_fails(lowest: Severity | None, failing: str) -> None:
     settings = Settings(root=Path(), fail_on=lowest)
-    assert " ".join(each for each in SEVERITIES if settings.fails_on(each)) == failing
+    assert " ".join(each for each in SEVERITIES if settings.fails_on(each, "FSR101")) == failing
+
+
+@pytest.mark.parametrize(
+    ("changes", "fails"),
+    [
+        ({}, False),
+        ({"select": ("FSR",)}, False),
+        ({"select": ("FSR1",)}, False),
+        ({"select": ("FSR001",)}, True),
+        ({"extend_select": ("FSR0",)}, True),
+        ({"fail_on": "warning"}, True),
+        ({"fail_on": "error"}, False),
+    ],
+)
+def test_unchecked_file_fails_only_on_request(changes: dict[str, Any], fails: bool) -> None:
+    assert Settings(root=Path(), **changes).fails_on("warning", "FSR001") is fails

@@ -47,6 +47,8 @@ Examples:
     type=OptionChoice(list(SEVERITIES)),
     help="Exit with status 1 only if a finding has at least this severity.  [default: every finding]",
 )
+@click.option("-e", "--exit-zero", is_flag=True, help="Exit with status 0 even if there are findings.")
+@click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with status 1 if --fix changed a file.")
 @output.options
 @click.option("--fix", "fixes", is_flag=True, help="Apply fixes, and report the findings that remain.")
 @fixing.options
@@ -63,6 +65,8 @@ Examples:
 @click.option(
     "--show-suppressed", is_flag=True, help="Also list findings that a comment or the baseline suppresses."
 )
+@click.option("--ignore-noqa", is_flag=True, help="Report findings regardless of `# noqa` comments.")
+@click.option("--show-files", is_flag=True, help="List the files to check, and exit.")
 @click.option(
     "--show-settings",
     is_flag=True,
@@ -101,10 +105,13 @@ def check(  # one parameter per option
     reports: tuple[OutputTarget, ...],
     *,
     no_fix_preview: bool,
+    exit_zero: bool,
+    exit_non_zero_on_fix: bool,
     fixes: bool,
     only_diff: bool,
     statistics: bool,
     show_silenced: bool,
+    show_files: bool,
     show_settings: bool,
     show_suppressed: bool,
     prove: int | None,
@@ -118,23 +125,26 @@ def check(  # one parameter per option
     fsrace-lint always analyzes the whole project, because the rank check that protects a line is
     often in another file.
 
-    Exit status: 0 if there are no findings, 1 if there are findings (see `--fail-on`; with --fix: if
-    findings remain; with --diff: if a file would change), 2 if the usage or the settings are invalid or
-    the run fails.
+    Exit status: 0 if there are no findings, 1 if there are findings (see `--fail-on` and `--exit-zero`;
+    with --fix: if findings remain; with --diff: if a file would change), 2 if the usage or the settings
+    are invalid or the run fails.
     """
     watch = Watch(choices, color=color)
     if daemon and choices["no_cache"]:
         raise click.UsageError("--daemon cannot be used with --no-cache")
-    _refuse_fixes(choices, fixes=fixes, only_diff=only_diff, daemon=daemon)
+    _refuse_fixes(choices, fixes=fixes, only_diff=only_diff, daemon=daemon, fails=exit_non_zero_on_fix)
     listing = "--show-silenced" if show_silenced else "--show-suppressed" if show_suppressed else ""
     others = {"--report": bool(reports), "--output-file": output_file is not None}
     others |= {"--output-format": form is not None, "--statistics": statistics, listing: bool(listing)}
     form = form or ("concise" if watch.quiet else "full")
     wanted = output.targets(form, output_file, reports, listing=listing)
-    if show_settings:
+    if show_settings or show_files:
         from fsrace_lint.cli.commands import effective_settings  # noqa: PLC0415  # loads nearly all modules
 
-        effective_settings.show(paths, choices, [option for option, given in others.items() if given])
+        acts = {**others, "--prove": prove is not None, "--fix": fixes, "--diff": only_diff}
+        show = effective_settings.show_files if show_files else effective_settings.show
+        acts["--show-settings"] = show_settings and show_files
+        show(paths, choices, [option for option, is_given in acts.items() if is_given])
     handed = stdin.taken(paths, choices)
     others |= {"--prove": prove is not None}
     if prove and (handed is not None or daemon):
@@ -150,15 +160,17 @@ def check(  # one parameter per option
     how: dict[str, Any] = {"silenced": show_silenced, "suppressed": show_suppressed, "counted": statistics}
     how |= {"jobs": jobs or machine.cpus(), "warm": warm, "handed": handed}
     held = choices["add_noqa"] or fixes or only_diff
+    number_fixed = 0
     results, checked = run(paths, choices, watch, held=held, **how)
     if fixes or only_diff:
         made = fixing.patches_of(results, choices, watch)
         if only_diff:
-            _show_diff(made, checked, watch, color=color)
+            _show_diff(made, checked, watch, color=color, exit_zero=exit_zero)
         fixed = fixing.finish(made, checked, watch, clean=choices["require_clean"])
         # the places of the findings that remain may have moved
         results, checked = run(paths, choices, watch, **how) if fixed.done else (results, checked)
         checked = fixed.told_in(checked)
+        number_fixed = len(fixed.done)
     accept.act(results, checked, choices, watch)
     if prove:
         from fsrace_lint.cli.commands import proving  # noqa: PLC0415  # few runs execute code
@@ -176,11 +188,14 @@ def check(  # one parameter per option
         from fsrace_lint.cli.daemon import client  # noqa: PLC0415  # few runs use the daemon
 
         client.keep(sys.argv[2:])
-    leave(checked, watch, findings=failing(results), written=written)
+    failures = 0 if exit_zero else failing(results)
+    leave(checked, watch, findings=failures + number_fixed * exit_non_zero_on_fix, written=written)
 
 
-def _refuse_fixes(choices: dict[str, Any], *, fixes: bool, only_diff: bool, daemon: bool) -> None:
-    """Refuse options about fixes that cannot be combined, and read the tiers.
+def _refuse_fixes(
+    choices: dict[str, Any], *, fixes: bool, only_diff: bool, daemon: bool, fails: bool
+) -> None:
+    """Refuse options about fixes and comments that cannot be combined, and read the tiers.
 
     Raises:
         click.UsageError: An option requires another one, or two options contradict each other.
@@ -191,14 +206,20 @@ def _refuse_fixes(choices: dict[str, Any], *, fixes: bool, only_diff: bool, daem
     for option, is_on in (("--unsafe-fixes", choices["unsafe_fixes"]), ("--tier", choices["fix_tiers"])):
         if is_on and not given:
             raise click.UsageError(f"{option} requires --fix or --diff")
+    if fails and not fixes:
+        raise click.UsageError("--exit-non-zero-on-fix requires --fix")
+    if choices["ignore_noqa"] and choices["add_noqa"]:
+        raise click.UsageError("--ignore-noqa cannot be used with --add-noqa")
     fixing.take_tiers(choices)
 
 
-def _show_diff(made: Made, checked: Checked, watch: Watch, *, color: bool | None) -> NoReturn:
-    """Print the diff of the fixes, and exit with status 1 if a file would change."""
+def _show_diff(
+    made: Made, checked: Checked, watch: Watch, *, color: bool | None, exit_zero: bool
+) -> NoReturn:
+    """Print the diff of the fixes, and exit with status 1 if a file would change, unless `exit_zero`."""
     patches = [patch for _, part in made for patch in part]
     for patch in patches if not watch.silent else ():
         fixing.show(patch, checked, color)
     fixed = [finding for patch in patches for finding in patch.applied]
     fixing.tell(made, checked, fixed, watch, would=True)
-    leave(checked, watch, findings=len(fixed))
+    leave(checked, watch, findings=0 if exit_zero else len(fixed))

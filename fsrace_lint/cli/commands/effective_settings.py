@@ -31,6 +31,47 @@ _BELOW: Final = ("extend", "per-file-ignores", "helpers", "catalog", "programs")
 """The settings that are tables, or that are resolved."""
 
 
+def _refuse_mixtures(option: str, choices: dict[str, Any], others: Sequence[str]) -> None:
+    """Refuse options that change files or reports.
+
+    Raises:
+        click.UsageError: An option cannot be combined with the given one.
+    """
+    acts = [key for key in ("write_baseline", "prune_baseline", "add_noqa", "silent") if choices[key]]
+    unfit = [*(f"--{key.replace('_', '-')}" for key in acts), *others]
+    if unfit:
+        raise click.UsageError(f"{option} cannot be used with {unfit[0]}")
+
+
+def show_files(paths: Sequence[Path], choices: dict[str, Any], others: Sequence[str]) -> NoReturn:
+    """Print the absolute paths of the files that a check of some paths reports on, and exit.
+
+    Args:
+        paths: The paths that the user named. If empty, the current directory.
+        choices: The option values of `check`.
+        others: The options about reports that are given.
+
+    Raises:
+        click.UsageError: An option cannot be combined with `--show-files`.
+        SystemExit: The files were printed.
+    """
+    _refuse_mixtures("--show-files", choices, others)
+    chosen, problems = load(paths, choices)
+    named: dict[Settings, list[Path]] = {}
+    for path, project in chosen.items():
+        named.setdefault(project, []).append(path)
+    files: list[str] = []
+    with problems_of_settings(problems):
+        for project, of in named.items():
+            for item in discover.find(of, project, force_exclude=choices["force_exclude"]):
+                if isinstance(item, Unreadable):
+                    problems.append(report.Problem(item.path, item.reason))
+                else:
+                    files.append(f"{visible(str(item))}\n")
+    terminal.show("".join(sorted(files)))
+    leave(Checked(report.Outcome(errors=tuple(dict.fromkeys(problems))), {}), findings=0)
+
+
 def show(paths: Sequence[Path], choices: dict[str, Any], others: Sequence[str]) -> NoReturn:
     """Print the settings that apply to each path, and exit.
 
@@ -43,10 +84,7 @@ def show(paths: Sequence[Path], choices: dict[str, Any], others: Sequence[str]) 
         click.UsageError: An option cannot be combined with `--show-settings`.
         SystemExit: The settings were printed.
     """
-    acts = [key for key in ("write_baseline", "prune_baseline", "add_noqa", "silent") if choices[key]]
-    unfit = [*(f"--{key.replace('_', '-')}" for key in acts), *others]
-    if unfit:
-        raise click.UsageError(f"--show-settings cannot be used with {unfit[0]}")
+    _refuse_mixtures("--show-settings", choices, others)
     name = choices["stdin_filename"]
     paths = paths if name is None else [name]
     given = [key.replace("_", "-") for key, value in changes_of(choices).items() if value is not None]

@@ -18,9 +18,12 @@ _GROUPS: Final = {
         "min_severity",
         "min_confidence",
         "fail_on",
+        "exit_zero",
+        "exit_non_zero_on_fix",
         "select",
         "extend_select",
         "ignore",
+        "per_file_ignores",
         "filesystem",
     ),
     "Files": (
@@ -29,6 +32,7 @@ _GROUPS: Final = {
         "force_exclude",
         "include_tests",
         "stdin_filename",
+        "show_files",
     ),
     "Baseline and suppressions": (
         "baseline",
@@ -37,6 +41,7 @@ _GROUPS: Final = {
         "prune_baseline",
         "add_noqa",
         "reason",
+        "ignore_noqa",
     ),
     "Fixes": ("fixes", "unsafe_fixes", "fix_tiers", "only_diff", "interactive", "commit", "require_clean"),
     "Output": (
@@ -55,6 +60,17 @@ _GROUPS: Final = {
 """The options of `check` and `fix`."""
 
 
+VARIABLES: Final = {
+    "cache_dir": "FSRACE_LINT_CACHE_DIR",
+    "daemon": "FSRACE_LINT_DAEMON",
+    "form": "FSRACE_LINT_OUTPUT_FORMAT",
+    "jobs": "FSRACE_LINT_JOBS",
+    "no_cache": "FSRACE_LINT_NO_CACHE",
+    "output_file": "FSRACE_LINT_OUTPUT_FILE",
+    "profile": "FSRACE_LINT_PROFILE",
+}
+"""The environment variables that have the effect of an option of `check` or `fix` that is not given."""
+
 MOST_JOBS: Final = 1024
 """A higher number is treated as a typo."""
 
@@ -64,9 +80,18 @@ class Grouped(click.Command):
 
     Attributes:
         groups: The options of each group, by the names of their parameters. Other options come last.
+        variables: The environment variables of options.
     """
 
     groups: ClassVar[Mapping[str, tuple[str, ...]]] = _GROUPS
+    variables: ClassVar[Mapping[str, str]] = VARIABLES
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Create a command, and let its options read environment variables."""
+        super().__init__(*args, **kwargs)
+        for param in self.params:
+            if param.name in self.variables:
+                param.envvar = self.variables[param.name]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options by group."""

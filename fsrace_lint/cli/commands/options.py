@@ -35,6 +35,21 @@ if TYPE_CHECKING:
     from fsrace_lint.pipeline.warm import WarmProjects
 
 
+def _per_file_ignores(
+    ctx: click.Context, param: click.Parameter, given: tuple[str, ...]
+) -> dict[str, list[str]] | None:
+    """Return the selectors that the option gives for each pattern, or None if it is not given."""
+    found: dict[str, list[str]] = {}
+    for pair in (part.strip() for row in given for part in row.split(",")):
+        pattern, colon, selector = pair.rpartition(":")
+        if pair and not (pattern.strip() and colon and selector.strip()):
+            message = f"`{visible(pair)}` is not of the form GLOB:RULE, for example `scripts/*:FSR2`"
+            raise click.BadParameter(message, ctx, param)
+        if pair:
+            found.setdefault(pattern.strip(), []).append(selector.strip())
+    return found or None
+
+
 def choosing(command: Callable[..., None]) -> Callable[..., None]:
     """Add the paths and the options that `check` and `fix` share."""
     many = functools.partial(click.option, multiple=True)
@@ -59,6 +74,13 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
         of_rules("--select", help="Enable only these rules: comma-separated names, codes, or code prefixes."),
         of_rules("--extend-select", help="Also enable these rules."),
         of_rules("--ignore", help="Disable these rules."),
+        many(
+            "--per-file-ignores",
+            metavar="GLOB:RULE",
+            callback=_per_file_ignores,
+            help="Disable rules in the files that match patterns, instead of the `per-file-ignores` setting:"
+            " comma-separated pairs.",
+        ),
         many(
             "--exclude",
             metavar="GLOBS",
@@ -85,7 +107,7 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
         ),
         click.option("--no-baseline", is_flag=True, help="Ignore the `baseline` setting."),
         cache.directory,
-        click.option("--no-cache", is_flag=True, help="Do not read or write the cache."),
+        click.option("-n", "--no-cache", is_flag=True, help="Do not read or write the cache."),
     ]
     for option in reversed(options):
         command = option(command)
@@ -268,12 +290,18 @@ def changes_of(choices: dict[str, Any]) -> dict[str, Any]:
         "include_tests": choices["include_tests"] or None,
         "baseline": _baseline(choices["baseline"], ignored=choices["no_baseline"]),
         "cache_dir": cache.chosen(choices),
+        "ignore_noqa": choices.get("ignore_noqa") or None,
     }
     try:
         for key in ("select", "extend_select", "ignore"):
             given = [part for row in choices[key] for part in row.split()]
             origin = "--" + key.replace("_", "-")
             changes[key] = settings.normalize_selectors(given, NAMES, origin=origin) or None
+        if choices["per_file_ignores"] is not None:
+            changes["per_file_ignores"] = [
+                (pattern, settings.normalize_selectors(given, NAMES, origin="--per-file-ignores"))
+                for pattern, given in choices["per_file_ignores"].items()
+            ]
         for key in ("exclude", "extend_exclude"):
             changes[key] = [part for row in choices[key] for part in row.split(",") if part] or None
         settings.with_overrides(Settings(root=Path()), **changes)
@@ -292,7 +320,7 @@ def _baseline(file: Path | None, *, ignored: bool) -> str | None:
 def failing(ran: Iterable[tuple[Run, Checked]]) -> int:
     """Return the number of reported findings that make a check fail."""
     return sum(
-        run.settings_at(finding.place.path).fails_on(finding.severity.value)
+        run.settings_at(finding.place.path).fails_on(finding.severity.value, finding.code)
         for run, checked in ran
         for finding in checked.outcome.findings
     )

@@ -24,7 +24,20 @@ if TYPE_CHECKING:
 LISTING: Final = (*report.FOR_PEOPLE, "json")
 _FOR_PROGRAMS: Final = [form for form in report.FORMATS if form not in report.FOR_PEOPLE]
 _ALIASES: Final = {"text": "full"}
-_FILE: Final = click.Path(dir_okay=False, path_type=Path)
+
+
+_Path: Any = click.Path
+
+
+class _OneFile(_Path):  # type: ignore[misc]
+    """The path of a file, which an environment variable can contain whole."""
+
+    def split_envvar_value(self, rv: str) -> list[str]:
+        """Return the value of a variable as the only value of the option."""
+        return [rv]
+
+
+_FILE: Final = _OneFile(dir_okay=False, path_type=Path)
 
 
 class OutputTarget(NamedTuple):
@@ -53,7 +66,8 @@ def _reports(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
 def _once(ctx: click.Context, param: click.Parameter, given: tuple[Any, ...]) -> Any:
     """Return the only value of an option. A second value must not replace the first one silently."""
     if len(given) > 1:
-        message = f"{param.opts[0]} can be used only once; to write another report, use --report FORMAT=FILE"
+        name = next(name for name in param.opts if name.startswith("--"))
+        message = f"{name} can be used only once; to write another report, use --report FORMAT=FILE"
         raise click.UsageError(message, ctx)
     return given[0] if given else None
 
@@ -70,6 +84,7 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
             help="Also write a report in this format to this file. Repeatable.",
         ),
         click.option(
+            "-o",
             "--output-file",
             multiple=True,
             type=_FILE,

@@ -58,6 +58,7 @@ class _Grouped(Grouped):
         ),
         "Report": ("shrink", "shrink_runs", "form", "html"),
     }
+    variables: ClassVar[Mapping[str, str]] = {}
 
 
 @click.command(
