@@ -105,7 +105,8 @@ Examples:
 def main() -> None:
     """Find and fix filesystem races in Python code that runs in multiple processes.
 
-    Command-line options override the settings in `[tool.fsrace-lint]` of pyproject.toml.
+    Command-line options override the settings in `[tool.fsrace-lint]` of pyproject.toml, or in
+    fsrace-lint.toml.
 
     Exit status: 0 if there are no findings, 1 if there are findings, 2 if the usage or the settings are
     invalid or the run fails.

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fsrace_lint.config.tables import FILE, read_nested_table
+from fsrace_lint.config.tables import FILE, OWN_FILES, read_nested_table, settings_file
 from fsrace_lint.config.validation import SettingsError
 from fsrace_lint.files.bounded_read import read
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
 _GIT: Final = ".git"
-ROOT_MARKERS: Final = (FILE, _GIT, "setup.py", "setup.cfg")
+SETTINGS_FILES: Final = (*OWN_FILES, FILE)
+ROOT_MARKERS: Final = (*SETTINGS_FILES, _GIT, "setup.py", "setup.cfg")
 _OF_SUBMODULE: Final = re.compile(rb"[/\\]\.git[/\\](worktrees[/\\][^/\\]+[/\\])?modules[/\\]")
 """In the `.git` file of a submodule, which names a directory of the repository above."""
 
@@ -29,9 +30,9 @@ def find_root(path: Path, named: Iterable[Path] = ()) -> Path:
 
     Returns:
         The top directory of the git repository. A submodule belongs to the repository around it. Without
-        git, the outermost directory upward with `pyproject.toml`, `setup.py`, or `setup.cfg`. Without these,
-        the outermost of the named directories, or the directory of the path. The nearest table that sets
-        `root` takes precedence.
+        git, the outermost directory upward with a file of `ROOT_MARKERS`. Without these, the outermost of
+        the named directories, or the directory of the path. The nearest table that sets `root` takes
+        precedence.
     """
     folder = Path(os.path.abspath(path))  # noqa: PTH100  # links are not resolved
     folder = folder if folder.is_dir() else folder.parent
@@ -52,7 +53,8 @@ def is_other(folder: Path, names: Collection[str], root: Path) -> bool:
         names: The names of its entries. One of them is a marker.
         root: The root of the project.
     """
-    has_own_root = _GIT in names or (FILE in names and _root_setting(folder) is not None)
+    has_table = not frozenset(SETTINGS_FILES).isdisjoint(names)
+    has_own_root = _GIT in names or (has_table and _root_setting(folder) is not None)
     return (has_own_root or not is_project(root)) and find_root(folder) != root
 
 
@@ -82,7 +84,7 @@ def _is_submodule(git: Path) -> bool:
 def _root_setting(folder: Path) -> Path | None:
     """Return the root that the table of a directory names, if it is valid."""
     try:
-        table = read_nested_table(folder / FILE) or {}
+        table = read_nested_table(settings_file(folder)) or {}
     except SettingsError:  # reported when the settings are read
         return None
     root = table.get("root")

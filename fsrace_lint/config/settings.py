@@ -13,14 +13,15 @@ import msgspec
 from fsrace_lint.config.roots import root_above
 from fsrace_lint.config.suggestions import did_you_mean
 from fsrace_lint.config.tables import (
-    FILE,
     TABLE,
     ProgramSettings,
     Role,
     Table,
     convert,
+    parsed,
     read_nested_table,
     read_table,
+    settings_file,
 )
 from fsrace_lint.config.validation import (
     SettingsError,
@@ -57,6 +58,9 @@ _ADDED: Final = frozenset({"extend_select", "extend_exclude"})
 _ROOTED: Final = frozenset({"exclude", "extend_exclude", "per_file_ignores"})
 """The fields whose patterns on the command line are relative to the project root."""
 
+_IN_FILES: Final = frozenset({"catalog", "extend", "programs", "root"})
+"""The keys that only a file can contain."""
+
 _COMMAND: Final = re.compile(r"[\w.-]+")
 """The name of an installed command."""
 
@@ -80,7 +84,8 @@ class Settings(msgspec.Struct, frozen=True):
     empty. `baseline` is the
     absolute path of the baseline, or empty. `cache_dir` is the absolute path of the cache
     directory, or empty for the default one in the root. `ignore_noqa` reports findings regardless of
-    `# noqa` comments.
+    `# noqa` comments. `config_file` is the absolute path of the file that replaces the settings
+    files of the project, or empty; `is_isolated` ignores all of these.
 
     `folder` is the directory of the table, relative to the root, or empty. Patterns are relative to it.
     `nested` contains the settings of the tables in other directories of the project, and `overrides` the
@@ -114,6 +119,8 @@ class Settings(msgspec.Struct, frozen=True):
     baseline: str = ""
     cache_dir: str = ""
     ignore_noqa: bool = False
+    config_file: str = ""
+    is_isolated: bool = False
     folder: str = ""
     nested: tuple[Settings, ...] = ()
     overrides: tuple[tuple[str, Any], ...] = ()
@@ -126,7 +133,7 @@ class Settings(msgspec.Struct, frozen=True):
     @property
     def file(self) -> Path:
         """The file that contains the table, or would contain it."""
-        return self.root / self.folder / FILE
+        return Path(self.config_file) if self.config_file else settings_file(self.root / self.folder)
 
     @property
     def storage(self) -> tuple[Filesystem, tuple[str, ...], tuple[str, ...]]:
@@ -328,12 +335,16 @@ def _normalize(selector: str, rules: Mapping[str, str], codes: Mapping[str, str]
     raise SettingsError(f"{origin}{': ' if origin else ''}unknown rule `{selector}`{hint}")
 
 
-def load(folder: Path, rules: Mapping[str, str]) -> Settings:
-    """Read the table in the root directory of a project.
+def load(
+    folder: Path, rules: Mapping[str, str], *, config_file: str | None = None, is_isolated: bool = False
+) -> Settings:
+    """Read the settings in the root directory of a project.
 
     Args:
-        folder: The root, as `find_root` returns it. The `pyproject.toml` need not exist.
+        folder: The root, as `find_root` returns it. It need not contain a settings file.
         rules: Rule names by code.
+        config_file: The absolute path of a file to read instead.
+        is_isolated: Whether to read no file.
 
     Returns:
         The settings, with defaults for the keys that the file does not contain.
@@ -341,10 +352,41 @@ def load(folder: Path, rules: Mapping[str, str]) -> Settings:
     Raises:
         SettingsError: The file cannot be read, or it contains a mistake.
     """
-    file = Path(os.path.abspath(folder)) / FILE
-    settings = Settings(root=file.parent)
+    root = Path(os.path.abspath(folder))
+    settings = Settings(root=root)
+    if is_isolated:
+        return settings
+    file = Path(config_file) if config_file else settings_file(root)
     table = read_table(file)
     return settings if table is None else _read(file, table, settings, rules)
+
+
+def fields_of(text: str, rules: Mapping[str, str]) -> dict[str, Any]:
+    """Return a setting of the command line as fields of `Settings`.
+
+    Args:
+        text: The setting, as in a settings file: `min-severity = "error"`. Paths are relative to the current
+            directory.
+        rules: Rule names by code.
+
+    Raises:
+        SettingsError: The setting is invalid, or only a file can contain it.
+    """
+    try:
+        values = parsed("--config", text)
+    except SettingsError as error:
+        what = str(error).replace("--config:1:", "--config:")
+        raise SettingsError(f"{what}; text needs quotes, as in 'profile=\"strict\"'") from error
+    for key in _IN_FILES & values.keys():
+        raise SettingsError(f"--config: `{key}`: only a file can contain this setting")
+    file = Path(os.path.abspath("--config"))
+    try:
+        table = convert(file, values)
+        _check(file, table)
+        fields = _fields(file, table, Settings(root=file.parent), rules)
+    except SettingsError as error:
+        raise SettingsError(str(error).replace(str(file), "--config")) from error
+    return {name: fields[name] for name in (key.replace("-", "_") for key in values)}
 
 
 def load_nested(folder: str, above: Settings, rules: Mapping[str, str]) -> Settings | None:
@@ -361,7 +403,9 @@ def load_nested(folder: str, above: Settings, rules: Mapping[str, str]) -> Setti
     Raises:
         SettingsError: The file contains a mistake.
     """
-    file = above.root / folder / FILE
+    if above.config_file or above.is_isolated:
+        return None
+    file = settings_file(above.root / folder)
     table = read_nested_table(file)
     if table is None:
         return None

@@ -1,4 +1,7 @@
-"""Read `[tool.fsrace-lint]` of a `pyproject.toml`, and check its keys and types."""
+"""Read the settings in a file, and check their keys and types.
+
+The file is `.fsrace-lint.toml`, `fsrace-lint.toml`, or a `pyproject.toml` with `[tool.fsrace-lint]`.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,8 @@ else:
 
 TABLE: Final = "fsrace-lint"
 FILE: Final = "pyproject.toml"
+OWN_FILES: Final = (".fsrace-lint.toml", "fsrace-lint.toml")
+"""The files that contain only settings of fsrace-lint. The first one in a directory takes precedence."""
 Role: TypeAlias = Literal["rank", "worker"]
 _HINT: Final = re.compile(rb"fsrace", re.IGNORECASE)
 """In any file with the table, however it is spelled."""
@@ -131,13 +136,19 @@ class Table(msgspec.Struct, rename="kebab"):
     """The cache directory, relative to the directory of this file."""
 
 
+def settings_file(folder: Path) -> Path:
+    """Return the file in a directory that contains the settings, or would contain them."""
+    found = (folder / name for name in OWN_FILES)
+    return next((file for file in found if file.is_file()), folder / FILE)
+
+
 KEYS: Final = Table.__struct_encode_fields__
 PROGRAM_KEYS: Final = ProgramSettings.__struct_encode_fields__
 HELPER_KEYS: Final = HelperSettings.__struct_encode_fields__
 
 
 def read_table(file: Path) -> dict[str, Any] | None:
-    """Return the table of a file, or None if the file or the table is missing.
+    """Return the settings in a file, or None if the file or its table is missing.
 
     Raises:
         SettingsError: The file cannot be read, or is not valid TOML.
@@ -152,7 +163,7 @@ def read_table(file: Path) -> dict[str, Any] | None:
 
 
 def read_nested_table(file: Path) -> dict[str, Any] | None:
-    """Return the table of a file below the project root, like `read_table`.
+    """Return the settings in a file below the project root, like `read_table`.
 
     Files that do not mention fsrace-lint are not parsed, so a mistake in them is no error.
     """
@@ -160,19 +171,41 @@ def read_nested_table(file: Path) -> dict[str, Any] | None:
         data = read(file)
     except OSError:
         return None
-    return _table(file, data) if _HINT.search(data) else None
+    return _table(file, data) if _is_own(file) or _HINT.search(data) else None
+
+
+def _is_own(file: Path) -> bool:
+    """Return whether a file contains only settings of fsrace-lint, without `[tool.fsrace-lint]`."""
+    return file.name != FILE
+
+
+def parsed(origin: str, text: str) -> dict[str, Any]:
+    """Parse settings.
+
+    Args:
+        origin: Where they come from, for the error message.
+        text: The settings in TOML, without `[tool.fsrace-lint]`.
+
+    Raises:
+        SettingsError: The text is not valid TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        where = re.search(r"at line (\d+)", str(error))
+        place = f"{origin}:{where[1]}" if where else origin
+        raise SettingsError(f"{place}: not valid TOML: {error}") from error
 
 
 def _table(file: Path, data: bytes) -> dict[str, Any] | None:
     try:
-        table: Any = tomllib.loads(data.decode("utf-8"))
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise SettingsError(f"{file}:{line}: not encoded as UTF-8") from error
-    except (ValueError, RecursionError) as error:
-        where = re.search(r"at line (\d+)", str(error))
-        place = f"{file}:{where[1]}" if where else f"{file}"
-        raise SettingsError(f"{place}: not valid TOML: {error}") from error
+    table: Any = parsed(str(file), text)
+    if _is_own(file):
+        return cast("dict[str, Any]", table)
     for key in ("tool", f"tool.{TABLE}"):
         above, table = table, table.get(key.rpartition(".")[2])
         for name in above if key != "tool" and table is None else ():
@@ -191,11 +224,12 @@ def convert(file: Path, values: dict[str, Any]) -> Table:
     Raises:
         SettingsError: A key is unknown, or a value has a wrong type.
     """
-    _check_keys(file, values, KEYS, f"[tool.{TABLE}]")
+    above = "" if _is_own(file) else f"tool.{TABLE}."
+    _check_keys(file, values, KEYS, above and f" in [tool.{TABLE}]")
     programs, helpers = values.get("programs"), values.get("helpers")
     for entry in programs if isinstance(programs, list) else ():
-        _check_keys(file, entry, PROGRAM_KEYS, f"[[tool.{TABLE}.programs]]")
-    _check_keys(file, helpers, HELPER_KEYS, f"[tool.{TABLE}.helpers]")
+        _check_keys(file, entry, PROGRAM_KEYS, f" in [[{above}programs]]")
+    _check_keys(file, helpers, HELPER_KEYS, f" in [{above}helpers]")
     try:
         return msgspec.convert(values, Table)
     except msgspec.ValidationError as error:
@@ -209,4 +243,6 @@ def _check_keys(
     for key in table if isinstance(table, dict) else ():
         if key not in known:
             hint = did_you_mean(key.lower().replace("_", "-"), known)
-            raise SettingsError(f"{file}: unknown key `{key}` in {shown}{hint}")
+            if key == "tool" and not shown:
+                hint = f"; {file.name} contains the settings without [tool.{TABLE}]"
+            raise SettingsError(f"{file}: unknown key `{key}`{shown}{hint}")

@@ -9,8 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from fsrace_lint.config.roots import ROOT_MARKERS, is_other
-from fsrace_lint.config.tables import FILE
+from fsrace_lint.config.roots import ROOT_MARKERS, SETTINGS_FILES, is_other
 from fsrace_lint.files.bounded_read import read
 from fsrace_lint.files.gitignore import Ignore, ignored, text_of
 from fsrace_lint.files.globs import glob
@@ -44,7 +43,7 @@ class Found(NamedTuple):
         is_link: Whether the file is a symbolic link.
         status: The result of `os.stat()`, which follows links. None if the file does not exist.
         is_launch: Whether it is not a Python file, but one that can contain launch commands.
-        table: The settings in this file, if it is a `pyproject.toml` below the root with a table.
+        table: The settings in this file, if it is a settings file below the root.
     """
 
     path: str
@@ -67,7 +66,7 @@ class _Listing(NamedTuple):
         files: For each file: its path, its relative path, whether it is a link, and whether it is named like
             a test.
         launches: For each file that can contain launch commands: its path and its relative path.
-        has_table: Whether it contains a `pyproject.toml`.
+        has_table: Whether it contains a file that can be a settings file.
         is_other: Whether it belongs to another project. Then nothing in it is listed.
     """
 
@@ -245,7 +244,7 @@ class _Walk:
         is_marked = not is_top and not found.keys().isdisjoint(ROOT_MARKERS)
         if is_marked and is_other(Path(folder), found, Path(self.root)):
             return listing._replace(is_other=True)
-        if FILE in found:
+        if not found.keys().isdisjoint(SETTINGS_FILES):
             listing = listing._replace(settings=self._applying(folder, listing.settings), has_table=True)
         settings, rules = listing.settings, self._exclusions(listing.settings)
         ignores = listing.ignores
@@ -328,7 +327,7 @@ def applying(path: Path, settings: Settings) -> Settings:
         SettingsError: The settings in a directory are invalid.
     """
     top = absolute_path(path)
-    return _Walk(settings).above(os.path.join(top, FILE) if os.path.isdir(top) else top)[1]
+    return _Walk(settings).above(os.path.join(top, SETTINGS_FILES[-1]) if os.path.isdir(top) else top)[1]
 
 
 def find(
@@ -398,7 +397,7 @@ def look(
             found[str(item.file) if isinstance(item, Unreadable) else item.path] = item
     for table in (whole.tables | tests.tables).values():
         file = absolute_path(table.file)
-        below = f"{table.folder}/{FILE}"
+        below = f"{table.folder}/{os.path.basename(file)}"
         found[file] = Found(file, below, is_link=False, status=None, is_launch=True, table=table)
     if others is not None:
         others += dict.fromkeys(whole.others + tests.others)

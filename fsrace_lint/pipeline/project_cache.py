@@ -37,7 +37,10 @@ _MARKS: Final = ("\\x", "\\u", "\\U")
 _EVIDENCE: Final = frozenset({"evident", "likely", "plausible", "none"})
 _CONFIDENCE: Final = frozenset({"high", "medium", "low"})
 _ELSEWHERE: Final = frozenset(
-    {"root", "catalog_origin", "programs_file", "baseline", "cache_dir", "nested", "overrides"}
+    {
+        *("root", "catalog_origin", "programs_file", "baseline", "cache_dir", "nested", "overrides"),
+        *("config_file", "is_isolated"),
+    }
 )
 """Settings whose values are locations, which do not affect the findings, or are part of the key elsewhere."""
 FEW: Final = 8

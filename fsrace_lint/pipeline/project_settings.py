@@ -48,7 +48,9 @@ def read_settings(root: Path, **changes: Any) -> Settings:
         SettingsError: The settings are invalid, or the baseline cannot be used.
         CatalogError: The library models in the settings are invalid.
     """
-    chosen = settings.with_overrides(settings.load(root, NAMES), **changes)
+    file, is_isolated = changes.get("config_file"), bool(changes.get("is_isolated"))
+    loaded = settings.load(root, NAMES, config_file=file, is_isolated=is_isolated)
+    chosen = settings.with_overrides(loaded, **changes)
     _validate_catalog(chosen)
     baseline.of(chosen)
     return chosen

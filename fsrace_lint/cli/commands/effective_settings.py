@@ -103,7 +103,7 @@ def show(paths: Sequence[Path], choices: dict[str, Any], others: Sequence[str]) 
 
 def _table(chosen: Settings, found: Sequence[Found | Unreadable], given: Collection[str]) -> str:
     """Return settings, and the number of files below the paths to which they apply."""
-    said = origins(chosen.file)
+    said = {} if chosen.is_isolated else origins(chosen.file)
     checked = count(sum(not isinstance(item, Unreadable) and not item.is_launch for item in found), "file")
     nested = [item.table.file for item in found if isinstance(item, Found) and item.table is not None]
 
@@ -113,7 +113,7 @@ def _table(chosen: Settings, found: Sequence[Found | Unreadable], given: Collect
         return " and ".join(places) if key.startswith("extend-") and places else [*places, "default"][0]
 
     lines = [
-        _comment(f"{chosen.file}" if chosen.file.exists() else f"{chosen.file} does not exist"),
+        _comment(_state_of_file(chosen)),
         _comment(f"root: {chosen.root}"),
         *(_comment(f"other settings below: {file}") for file in nested if file != chosen.file),
         _comment(f"{checked} would be checked"),
@@ -123,6 +123,12 @@ def _table(chosen: Settings, found: Sequence[Found | Unreadable], given: Collect
         *_tables(chosen, said),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _state_of_file(chosen: Settings) -> str:
+    if chosen.is_isolated:
+        return "no settings file is read"
+    return f"{chosen.file}" if chosen.file.exists() else f"{chosen.file} does not exist"
 
 
 def _shown(file: Path, chosen: Settings) -> str:

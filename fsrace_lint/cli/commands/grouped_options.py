@@ -54,6 +54,7 @@ _GROUPS: Final = {
         "show_suppressed",
         "statistics",
     ),
+    "Settings": ("config", "isolated"),
     "Performance": ("jobs", "daemon", "cache_dir", "no_cache"),
     "Messages": ("quiet", "silent", "verbose", "color"),
 }
@@ -62,8 +63,10 @@ _GROUPS: Final = {
 
 VARIABLES: Final = {
     "cache_dir": "FSRACE_LINT_CACHE_DIR",
+    "config": "FSRACE_LINT_CONFIG",
     "daemon": "FSRACE_LINT_DAEMON",
     "form": "FSRACE_LINT_OUTPUT_FORMAT",
+    "isolated": "FSRACE_LINT_ISOLATED",
     "jobs": "FSRACE_LINT_JOBS",
     "no_cache": "FSRACE_LINT_NO_CACHE",
     "output_file": "FSRACE_LINT_OUTPUT_FILE",

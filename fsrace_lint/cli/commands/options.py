@@ -35,6 +35,32 @@ if TYPE_CHECKING:
     from fsrace_lint.pipeline.warm import WarmProjects
 
 
+_ParamType: Any = click.ParamType
+
+
+class _Configuration(_ParamType):  # type: ignore[misc]
+    """A settings file, or a setting. An environment variable contains one of these."""
+
+    name = "configuration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path | str:
+        """Return the file or the setting.
+
+        Raises:
+            click.BadParameter: The value is neither.
+        """
+        file = Path(value)
+        if "\0" not in value and file.is_file():
+            return Path(os.path.abspath(file))  # noqa: PTH100  # links are not resolved
+        if "=" not in value:
+            self.fail(f"`{visible(value)}` is neither an existing file nor of the form KEY=VALUE", param, ctx)
+        return str(value)
+
+    def split_envvar_value(self, rv: str) -> list[str]:
+        """Return the value of the variable as the only value of the option."""
+        return [rv]
+
+
 def _per_file_ignores(
     ctx: click.Context, param: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, list[str]] | None:
@@ -106,6 +132,14 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
             help="Do not report the findings listed in this file. `check --write-baseline` creates it.",
         ),
         click.option("--no-baseline", is_flag=True, help="Ignore the `baseline` setting."),
+        many(
+            "--config",
+            metavar="FILE|KEY=VALUE",
+            type=_Configuration(),
+            help="Read this file instead of the settings files of the project, or change one setting, as in"
+            " --config 'exclude = [\"build\"]'. Repeatable.",
+        ),
+        click.option("--isolated", is_flag=True, help="Ignore all settings files."),
         cache.directory,
         click.option("-n", "--no-cache", is_flag=True, help="Do not read or write the cache."),
     ]
@@ -291,6 +325,8 @@ def changes_of(choices: dict[str, Any]) -> dict[str, Any]:
         "baseline": _baseline(choices["baseline"], ignored=choices["no_baseline"]),
         "cache_dir": cache.chosen(choices),
         "ignore_noqa": choices.get("ignore_noqa") or None,
+        "config_file": _config_file(choices),
+        "is_isolated": choices["isolated"] or None,
     }
     try:
         for key in ("select", "extend_select", "ignore"):
@@ -304,10 +340,24 @@ def changes_of(choices: dict[str, Any]) -> dict[str, Any]:
             ]
         for key in ("exclude", "extend_exclude"):
             changes[key] = [part for row in choices[key] for part in row.split(",") if part] or None
+        inline: dict[str, Any] = {}
+        for text in choices["config"]:
+            inline |= settings.fields_of(text, NAMES) if isinstance(text, str) else {}
+        changes |= {key: value for key, value in inline.items() if changes.get(key) is None}
         settings.with_overrides(Settings(root=Path()), **changes)
     except SettingsError as error:
         raise click.UsageError(visible(str(error))) from None
     return changes
+
+
+def _config_file(choices: dict[str, Any]) -> str | None:
+    """Return the file that replaces the settings files, or None."""
+    files = [str(given) for given in choices["config"] if isinstance(given, Path)]
+    if len(files) > 1:
+        raise click.UsageError("--config can name only one file")
+    if files and choices["isolated"]:
+        raise click.UsageError("--config FILE cannot be used with --isolated")
+    return files[0] if files else None
 
 
 def _baseline(file: Path | None, *, ignored: bool) -> str | None:

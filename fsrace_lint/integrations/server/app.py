@@ -15,6 +15,7 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from fsrace_lint import __version__
+from fsrace_lint.config.roots import SETTINGS_FILES
 from fsrace_lint.integrations.server.analysis import Where
 from fsrace_lint.integrations.server.answers import SOURCE, Document, Wishes
 from fsrace_lint.integrations.server.sessions import Session, SessionResult, place
@@ -28,8 +29,11 @@ if TYPE_CHECKING:
     from pygls.server import ServerErrors
     from pygls.workspace import TextDocument
 
-_SETTINGS: Final = ("pyproject.toml", "setup.py", "setup.cfg")
-WATCHED: Final = ("**/*.py", "**/*.pyw", "**/pyproject.toml", "**/setup.cfg", "**/.gitignore")
+_SETTINGS: Final = (*SETTINGS_FILES, "setup.py", "setup.cfg")
+WATCHED: Final = (
+    *("**/*.py", "**/*.pyw", "**/setup.cfg", "**/.gitignore"),
+    *(f"**/{name}" for name in SETTINGS_FILES),
+)
 _CONTENT_MODIFIED: Final = -32801
 _logger: Final = logging.getLogger(__name__)
 
