@@ -15,6 +15,7 @@ from fsrace_lint.config.settings import SEVERITIES
 from fsrace_lint.engine.parallel import machine
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from fsrace_lint.cli.commands.output import OutputTarget
@@ -65,6 +66,7 @@ Examples:
 @click.option(
     "--show-suppressed", is_flag=True, help="Also list findings that a comment or the baseline suppresses."
 )
+@click.option("-w", "--watch", "watches", is_flag=True, help="Check again whenever a file changes.")
 @click.option("--ignore-noqa", is_flag=True, help="Report findings regardless of `# noqa` comments.")
 @click.option("--show-files", is_flag=True, help="List the files to check, and exit.")
 @click.option(
@@ -114,6 +116,7 @@ def check(  # one parameter per option
     show_files: bool,
     show_settings: bool,
     show_suppressed: bool,
+    watches: bool,
     prove: int | None,
     color: bool | None,
     jobs: int | None,
@@ -145,6 +148,11 @@ def check(  # one parameter per option
         show = effective_settings.show_files if show_files else effective_settings.show
         acts["--show-settings"] = show_settings and show_files
         show(paths, choices, [option for option, is_given in acts.items() if is_given])
+    if watches:
+        _refuse_watching(paths, choices, only_diff=only_diff, proves=prove is not None)
+        from fsrace_lint.cli.commands import watching  # noqa: PLC0415  # few runs watch
+
+        watching.watch(paths, choices, sys.argv[2:])
     handed = stdin.taken(paths, choices)
     others |= {"--prove": prove is not None}
     if prove and (handed is not None or daemon):
@@ -211,6 +219,27 @@ def _refuse_fixes(
     if choices["ignore_noqa"] and choices["add_noqa"]:
         raise click.UsageError("--ignore-noqa cannot be used with --add-noqa")
     fixing.take_tiers(choices)
+
+
+def _refuse_watching(
+    paths: Sequence[Path], choices: dict[str, Any], *, only_diff: bool, proves: bool
+) -> None:
+    """Refuse options with which a check is done only once.
+
+    Raises:
+        click.UsageError: Such an option is given.
+    """
+    acts = {
+        "--write-baseline": choices["write_baseline"] is not None,
+        "--prune-baseline": choices["prune_baseline"],
+        "--add-noqa": choices["add_noqa"],
+        "standard input": choices["stdin_filename"] is not None or stdin.STDIN in paths,
+        "--diff": only_diff,
+        "--prove": proves,
+    }
+    given = next((name for name, is_given in acts.items() if is_given), None)
+    if given is not None:
+        raise click.UsageError(f"--watch cannot be used with {given}")
 
 
 def _show_diff(

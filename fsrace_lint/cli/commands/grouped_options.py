@@ -32,6 +32,7 @@ _GROUPS: Final = {
         "force_exclude",
         "include_tests",
         "stdin_filename",
+        "watches",
         "show_files",
     ),
     "Baseline and suppressions": (

@@ -28,10 +28,10 @@ LIMIT: Final = 120
 _GRACE: Final = 5
 """How many seconds a process has to remove its temporary directory."""
 _STATUSES: Final = ("proven", "differs", "passes", "failed")
-# modules in the current directory must not replace those of fsrace-lint
-_PROGRAM: Final = (
+PROGRAM: Final = (
     "import sys; sys.path[:] = filter(None, sys.path); from fsrace_lint.cli.main import main; main()"
 )
+"""Runs the program. Modules in the current directory do not replace its own."""
 
 
 def first(findings: Collection[Finding], number: int) -> list[Finding]:
@@ -89,7 +89,7 @@ def proof_of(finding: Finding, options: Sequence[str] = (), limit: float = LIMIT
     place = f"{finding.place.path}:{finding.place.span.line}"
     with tempfile.TemporaryDirectory(prefix="fsrace-prove-") as folder:
         scenario = str(Path(folder, "scenario.py"))
-        command = [sys.executable, "-c", _PROGRAM, "prove", "--finding", place, "--scenario", scenario]
+        command = [sys.executable, "-c", PROGRAM, "prove", "--finding", place, "--scenario", scenario]
         process = subprocess.Popen(  # noqa: S603  # the command is this program
             [*command, "--output-format", "json", *options],
             stdin=subprocess.DEVNULL,
