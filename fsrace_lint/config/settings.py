@@ -13,6 +13,7 @@ import msgspec
 from fsrace_lint.config.roots import root_above
 from fsrace_lint.config.suggestions import did_you_mean
 from fsrace_lint.config.tables import (
+    OWN_FILES,
     TABLE,
     ProgramSettings,
     Role,
@@ -379,7 +380,7 @@ def fields_of(text: str, rules: Mapping[str, str]) -> dict[str, Any]:
         raise SettingsError(f"{what}; text needs quotes, as in 'profile=\"strict\"'") from error
     for key in _IN_FILES & values.keys():
         raise SettingsError(f"--config: `{key}`: only a file can contain this setting")
-    file = Path(os.path.abspath("--config"))
+    file = Path(os.path.abspath(OWN_FILES[0]))
     try:
         table = convert(file, values)
         _check(file, table)

@@ -175,8 +175,8 @@ def read_nested_table(file: Path) -> dict[str, Any] | None:
 
 
 def _is_own(file: Path) -> bool:
-    """Return whether a file contains only settings of fsrace-lint, without `[tool.fsrace-lint]`."""
-    return file.name != FILE
+    """Return whether the name says that a file contains only settings, without `[tool.fsrace-lint]`."""
+    return file.name in OWN_FILES
 
 
 def parsed(origin: str, text: str) -> dict[str, Any]:
@@ -204,7 +204,7 @@ def _table(file: Path, data: bytes) -> dict[str, Any] | None:
         line = data.count(b"\n", 0, error.start) + 1
         raise SettingsError(f"{file}:{line}: not encoded as UTF-8") from error
     table: Any = parsed(str(file), text)
-    if _is_own(file):
+    if _is_own(file) or (file.name != FILE and "tool" not in table):
         return cast("dict[str, Any]", table)
     for key in ("tool", f"tool.{TABLE}"):
         above, table = table, table.get(key.rpartition(".")[2])

@@ -225,7 +225,7 @@ class TestFiles:
         result = CliRunner().invoke(main.main, ["check", "."])
         assert result.exit_code == 1
         assert result.stdout.startswith(
-            "error[FSR001]: file does not exist\n --> gone.py:1:1\n\nwarning[FSR101]: "
+            "warning[FSR001]: file does not exist\n --> gone.py:1:1\n\nwarning[FSR101]: "
         )
         assert " --> good.py:4:5\n" in result.stdout
 
@@ -322,5 +322,5 @@ def test_bad_input_in_a_subprocess() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == "Error: missing.py: no such file or directory\n"
-    assert "error[FSR001]: file contains a NUL character\n --> bad.py:1:1\n" in done.stdout
+    assert "warning[FSR001]: file contains a NUL character\n --> bad.py:1:1\n" in done.stdout
     assert "existence check\n --> good.py:4:5\n" in done.stdout

@@ -102,7 +102,7 @@ def test_quiet_output_consists_of_findings(watched: type[Watched]) -> None:
     ],
 )
 def test_arguments_of_each_check(given: list[str], kept: list[str]) -> None:
-    assert watching._without_watch(given) == kept
+    assert watching.without_watch(given) == kept
 
 
 @pytest.mark.parametrize(

@@ -323,7 +323,7 @@ class TestSpecialFiles:
         assert result.exit_code == 1, result.output
         if command == ("check",):
             reason = "path is a pipe, socket, or device, not a regular file"
-            assert f"error[FSR001]: {reason}\n --> {name}:1:1\n" in result.stdout
+            assert f"warning[FSR001]: {reason}\n --> {name}:1:1\n" in result.stdout
             assert " --> good.py:4:5\n" in result.stdout
         if command == ("fix",):
             assert Path("good.py").read_text() == FIXED

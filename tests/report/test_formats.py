@@ -213,7 +213,7 @@ class TestFromRealFindings:
 
     def test_unparsable_file_is_a_notification(self) -> None:
         write({"bad.py": "x = 1\nif\n"})
-        (invocation,) = sarif(run("--format=sarif", code=1).stdout)["invocations"]
+        (invocation,) = sarif(run("--format=sarif", code=0).stdout)["invocations"]
         assert invocation["executionSuccessful"] is True
         (note,) = invocation["toolExecutionNotifications"]
         assert (note["level"], note["associatedRule"]) == ("warning", {"id": "FSR001"})

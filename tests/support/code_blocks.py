@@ -22,6 +22,7 @@ from pre_commit import clientlib  # type: ignore[import-untyped]
 
 from fsrace_lint import catalog, rules
 from fsrace_lint.config import settings
+from fsrace_lint.config.tables import OWN_FILES
 from fsrace_lint.config.validation import SettingsError
 from support import ROOT
 from support.commands import (
@@ -117,9 +118,10 @@ def check_toml(block: Block, directory: Path) -> None:
     if not (document.keys() - catalog.KINDS.keys()):
         assert list(catalog.parse(block.text, "the page"))
         return
-    assert document.keys() <= {"tool", "project", "build-system"}, sorted(document)
-    file = directory / "pyproject.toml"
-    before = file.read_text("utf-8")
+    is_own = block.file in OWN_FILES
+    assert is_own or document.keys() <= {"tool", "project", "build-system"}, sorted(document)
+    file = directory / (block.file if is_own and block.file else "pyproject.toml")
+    before = "" if is_own else file.read_text("utf-8")
     file.write_text(block.text, "utf-8")
     try:
         loaded = settings.load(directory, rules.names())
@@ -128,7 +130,9 @@ def check_toml(block: Block, directory: Path) -> None:
     except (SettingsError, catalog.CatalogError) as error:
         raise AssertionError(str(error)) from error
     finally:
-        if block.file != "pyproject.toml":
+        if is_own:
+            file.unlink()
+        elif block.file != "pyproject.toml":
             file.write_text(before, "utf-8")
 
 

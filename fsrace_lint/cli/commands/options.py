@@ -326,14 +326,14 @@ def changes_of(choices: dict[str, Any]) -> dict[str, Any]:
         "cache_dir": cache.chosen(choices),
         "ignore_noqa": choices.get("ignore_noqa") or None,
         "config_file": _config_file(choices),
-        "is_isolated": choices["isolated"] or None,
+        "is_isolated": choices.get("isolated") or None,
     }
     try:
         for key in ("select", "extend_select", "ignore"):
             given = [part for row in choices[key] for part in row.split()]
             origin = "--" + key.replace("_", "-")
             changes[key] = settings.normalize_selectors(given, NAMES, origin=origin) or None
-        if choices["per_file_ignores"] is not None:
+        if choices.get("per_file_ignores") is not None:
             changes["per_file_ignores"] = [
                 (pattern, settings.normalize_selectors(given, NAMES, origin="--per-file-ignores"))
                 for pattern, given in choices["per_file_ignores"].items()
@@ -341,7 +341,7 @@ def changes_of(choices: dict[str, Any]) -> dict[str, Any]:
         for key in ("exclude", "extend_exclude"):
             changes[key] = [part for row in choices[key] for part in row.split(",") if part] or None
         inline: dict[str, Any] = {}
-        for text in choices["config"]:
+        for text in choices.get("config", ()):
             inline |= settings.fields_of(text, NAMES) if isinstance(text, str) else {}
         changes |= {key: value for key, value in inline.items() if changes.get(key) is None}
         settings.with_overrides(Settings(root=Path()), **changes)
@@ -352,7 +352,7 @@ def changes_of(choices: dict[str, Any]) -> dict[str, Any]:
 
 def _config_file(choices: dict[str, Any]) -> str | None:
     """Return the file that replaces the settings files, or None."""
-    files = [str(given) for given in choices["config"] if isinstance(given, Path)]
+    files = [str(given) for given in choices.get("config", ()) if isinstance(given, Path)]
     if len(files) > 1:
         raise click.UsageError("--config can name only one file")
     if files and choices["isolated"]:

@@ -48,7 +48,7 @@ def watch(paths: Sequence[Path], choices: dict[str, Any], arguments: Sequence[st
     Raises:
         KeyboardInterrupt: Ctrl-C ends the command.
     """
-    command = [sys.executable, "-c", PROGRAM, "check", *_without_watch(arguments)]
+    command = [sys.executable, "-c", PROGRAM, "check", *without_watch(arguments)]
     is_told = not choices["quiet"] and not choices["silent"]
     before: _State | None = None
     while True:
@@ -65,7 +65,7 @@ def watch(paths: Sequence[Path], choices: dict[str, Any], arguments: Sequence[st
         time.sleep(INTERVAL)
 
 
-def _without_watch(arguments: Sequence[str]) -> list[str]:
+def without_watch(arguments: Sequence[str]) -> list[str]:
     """Return the arguments without `--watch`, also where `-w` is joined with other short options."""
     kept = [argument for argument in arguments if argument != "--watch"]
     kept = [text.replace("w", "") if _FLAGS.fullmatch(text) else text for text in kept]
