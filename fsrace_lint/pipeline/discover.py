@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from fsrace_lint.config.roots import ROOT_MARKERS, SETTINGS_FILES, is_other
+from fsrace_lint.config.tables import FILE
 from fsrace_lint.files.bounded_read import read
 from fsrace_lint.files.gitignore import Ignore, ignored, text_of
 from fsrace_lint.files.globs import glob
@@ -327,7 +328,7 @@ def applying(path: Path, settings: Settings) -> Settings:
         SettingsError: The settings in a directory are invalid.
     """
     top = absolute_path(path)
-    return _Walk(settings).above(os.path.join(top, SETTINGS_FILES[-1]) if os.path.isdir(top) else top)[1]
+    return _Walk(settings).above(os.path.join(top, FILE) if os.path.isdir(top) else top)[1]
 
 
 def find(

@@ -340,12 +340,13 @@ class CallGraph:
         entity = resolver.symbol(expr, scope)
         on = resolver.symbol(expr.value, scope) if _is_method(expr, entity) else None
         receiver = resolver.class_of(on)
+        is_named = isinstance(expr, m.Attribute) and _is_named(expr.value, on)
         if isinstance(expr, m.Attribute):
             made = self._is_made(expr.value, scope)
-            exact = made or is_super(expr.value) or _is_named(expr.value, on)
+            exact = made or is_super(expr.value) or is_named
             use = replace(use, exact=exact, made=made, receiver=receiver)
         is_unknown = entity is None and receiver is None and isinstance(expr, m.Attribute) and not use.handed
-        return _ResolvedUse(use, tuple(_targets(expr, entity, receiver, on)), is_unknown)
+        return _ResolvedUse(use, tuple(_targets(expr, entity, None if is_named else receiver)), is_unknown)
 
     def _is_made(self, expr: m.Expr, scope: Environment) -> bool:
         """Return whether an object is the result of `Class()`, directly or by name.
@@ -469,23 +470,11 @@ def _is_named(expr: m.Expr, symbol: Symbol | None) -> bool:
     return isinstance(symbol, LinkedClass) and symbol.facts.name == last_name(expr)
 
 
-def _targets(
-    expr: m.Expr, entity: Symbol | None, receiver: LinkedClass | None, on: Symbol | None
-) -> Iterator[LinkedFunction]:
-    """Yield the functions that an expression can refer to.
-
-    If a class lacks a method, use its subclasses, except for `Base.save(self)`.
-
-    Args:
-        expr: The expression.
-        entity: What it denotes, if known.
-        receiver: The class of the object whose method it is.
-        on: What the object denotes.
-    """
+def _targets(expr: m.Expr, entity: Symbol | None, receiver: LinkedClass | None) -> Iterator[LinkedFunction]:
+    """Yield the functions that an expression can refer to. If a class lacks a method, use its subclasses."""
     function = as_function(entity)
     if function is not None:
         yield function
     elif entity is None and receiver is not None and isinstance(expr, m.Attribute):
-        classes = () if _is_named(expr.value, on) else receiver.descendants()
-        found = (class_.methods.get(expr.name) for class_ in classes)
+        found = (class_.methods.get(expr.name) for class_ in receiver.descendants())
         yield from (method for method in found if method is not None)

@@ -168,7 +168,7 @@ def check(  # one parameter per option
     how: dict[str, Any] = {"silenced": show_silenced, "suppressed": show_suppressed, "counted": statistics}
     how |= {"jobs": jobs or machine.cpus(), "warm": warm, "handed": handed}
     held = choices["add_noqa"] or fixes or only_diff
-    number_fixed = 0
+    failures = 0
     results, checked = run(paths, choices, watch, held=held, **how)
     if fixes or only_diff:
         made = fixing.patches_of(results, choices, watch)
@@ -178,7 +178,7 @@ def check(  # one parameter per option
         # the places of the findings that remain may have moved
         results, checked = run(paths, choices, watch, **how) if fixed.done else (results, checked)
         checked = fixed.told_in(checked)
-        number_fixed = len(fixed.done)
+        failures = len(fixed.done) if exit_non_zero_on_fix else 0
     accept.act(results, checked, choices, watch)
     if prove:
         from fsrace_lint.cli.commands import proving  # noqa: PLC0415  # few runs execute code
@@ -196,8 +196,8 @@ def check(  # one parameter per option
         from fsrace_lint.cli.daemon import client  # noqa: PLC0415  # few runs use the daemon
 
         client.keep(sys.argv[2:])
-    failures = 0 if exit_zero else failing(results)
-    leave(checked, watch, findings=failures + number_fixed * exit_non_zero_on_fix, written=written)
+    failures += 0 if exit_zero else failing(results)
+    leave(checked, watch, findings=failures, written=written)
 
 
 def _refuse_fixes(
